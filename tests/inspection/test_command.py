@@ -15,7 +15,7 @@ from xlamini.commands import inspect as command
 from xlamini.commands.argument_text import filled, parse_argument
 from xlamini.inspection.limits import check
 from xlamini.inspection.text import text
-from xlamini.inspection.timing.measure import RUNS
+from xlamini.inspection.timing.measure.function import RUNS
 
 Struct = xlamini.ShapeDtypeStruct
 

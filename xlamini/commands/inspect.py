@@ -21,7 +21,7 @@ from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.limits import parse_limit
 from xlamini.inspection.schema import read_report
 from xlamini.inspection.text import LEAST_WIDTH, SCREENS
-from xlamini.inspection.timing.measure import RUNS
+from xlamini.inspection.timing.measure.function import RUNS
 
 ABOUT = "Show how a function becomes kernels, from your lines through each rewrite to the compiled program."
 

@@ -14,7 +14,7 @@ from xlamini.commands.run import answer_jax, parser, run_program
 from xlamini.core import LoadError
 from xlamini.inspection.page import checked_path
 from xlamini.inspection.timing.report import TimeReport
-from xlamini.inspection.timing.script import RECORDED_SECONDS, ScriptProfile
+from xlamini.inspection.timing.script.profile import RECORDED_SECONDS, ScriptProfile
 from xlamini.runtime.profiler.api import read_trace
 
 ABOUT = "Run a program, and say where its time went."

@@ -22,7 +22,7 @@ from xlamini.inspection.schema import VERSION, made_with
 from xlamini.inspection.signature import arguments_of, results_of
 from xlamini.inspection.stablehlo import text_of
 from xlamini.inspection.stages import PASSES, Stages
-from xlamini.inspection.timing.measure import MeasuredFunction, measured
+from xlamini.inspection.timing.measure.function import MeasuredFunction, measured
 from xlamini.inspection.xla.entry import entry_of
 from xlamini.inspection.xla.examine import examination, unexamined
 from xlamini.inspection.xla.facts import Examined

@@ -12,8 +12,8 @@ import pytest
 import xlamini
 from tests.inspection.browser.conftest import PROFILES, press, sample, texts, wait
 from xlamini import numpy as jnp
-from xlamini.inspection.timing.content import problems
-from xlamini.inspection.timing.script import ScriptProfile
+from xlamini.inspection.timing.page.content import problems
+from xlamini.inspection.timing.script.profile import ScriptProfile
 
 pytestmark = pytest.mark.slow
 Open = Callable[..., Any]

@@ -15,16 +15,16 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.inspection.timing.device_causes import slow_device
-from xlamini.inspection.timing.events import KernelRun, seconds_until_next
-from xlamini.inspection.timing.finding import TimeFinding
-from xlamini.inspection.timing.findings import worthwhile
-from xlamini.inspection.timing.host_causes import compiled_by_line, small_waits, waits as waited
-from xlamini.inspection.timing.samples import PYTHON, FrameSample, Samples, by_line
-from xlamini.inspection.timing.spans import Spans
-from xlamini.inspection.timing.trace import TimedKernel, Trace
-from xlamini.inspection.timing.transfers import Transfers
-from xlamini.inspection.timing.waits import LineWait
+from xlamini.inspection.timing.causes.devices import slow_device
+from xlamini.inspection.timing.causes.finding import TimeFinding
+from xlamini.inspection.timing.causes.findings import worthwhile
+from xlamini.inspection.timing.script.causes import compiled_by_line, small_waits, waits as waited
+from xlamini.inspection.timing.script.samples import PYTHON, FrameSample, Samples, by_line
+from xlamini.inspection.timing.script.transfers import Transfers
+from xlamini.inspection.timing.script.waits import LineWait
+from xlamini.inspection.timing.trace.events import KernelRun, seconds_until_next
+from xlamini.inspection.timing.trace.spans import Spans
+from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.staging.compile.ledger import Cause, Compilation, Function
 
 PLANTED = Path(__file__).with_name("planted")

@@ -9,10 +9,10 @@ import pytest
 
 import xlamini
 from xlamini import lax, numpy as jnp
-from xlamini.inspection.timing.calls import PooledRun
-from xlamini.inspection.timing.measure import RUNS, with_times
-from xlamini.inspection.timing.overhead import MUCH
-from xlamini.inspection.timing.shares import CallShares, RunShare
+from xlamini.inspection.timing.measure.calls import PooledRun
+from xlamini.inspection.timing.measure.function import RUNS, with_times
+from xlamini.inspection.timing.measure.overhead import MUCH
+from xlamini.inspection.timing.measure.shares import CallShares, RunShare
 from xlamini.inspection.wall_time import wall_time
 from xlamini.inspection.xla.facts import Examined, XlaKernel
 

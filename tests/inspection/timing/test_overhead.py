@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from xlamini.inspection.timing.overhead import without_overhead
+from xlamini.inspection.timing.measure.overhead import without_overhead
 from xlamini.inspection.xla.facts import MeasuredCall, MeasuredKernel
 
 

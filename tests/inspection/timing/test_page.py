@@ -19,14 +19,14 @@ import xlamini
 from tests.support.paths import ROOT
 from xlamini import numpy as jnp, profiler
 from xlamini.inspection.page import page
-from xlamini.inspection.timing.content import FORM, VERSION, problems, time_content
-from xlamini.inspection.timing.events import KernelRun
-from xlamini.inspection.timing.files import Recording
-from xlamini.inspection.timing.program_calls import ProgramCall, calls_of
+from xlamini.inspection.timing.page.content import FORM, VERSION, problems, time_content
+from xlamini.inspection.timing.page.snippets import types_in
+from xlamini.inspection.timing.page.window import window
 from xlamini.inspection.timing.report import TimeReport
-from xlamini.inspection.timing.script import ScriptProfile
-from xlamini.inspection.timing.snippets import types_in
-from xlamini.inspection.timing.window import window
+from xlamini.inspection.timing.script.profile import ScriptProfile
+from xlamini.inspection.timing.trace.calls import ProgramCall, calls_of
+from xlamini.inspection.timing.trace.events import KernelRun
+from xlamini.inspection.timing.trace.files import Recording
 
 
 def layer(x: Any) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 import pytest
 
 from tests.inspection.timing.planes import GPU, TPU, Planes, recording
-from xlamini.inspection.timing.events import device_events, kernel_runs
-from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.report import TimeReport
+from xlamini.inspection.timing.trace.events import device_events, kernel_runs
+from xlamini.inspection.timing.trace.files import Recording
 
 
 def test_the_kernels_of_a_gpu() -> None:

@@ -15,7 +15,7 @@ import xlamini
 from tests.inspection.timing.planes import TPU, xspace
 from xlamini import numpy as jnp, profiler
 from xlamini.errors import LoadError
-from xlamini.inspection.timing.metadata import recorded_programs
+from xlamini.inspection.timing.trace.metadata import recorded_programs
 
 JAX = Path(__file__).parent / "traces/jax"
 """Recorded by JAX 0.10.2 on a CPU: three steps of a function with a scan of four products, in /tmp/train.py."""

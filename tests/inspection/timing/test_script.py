@@ -10,8 +10,8 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.inspection.timing.script import ScriptProfile
-from xlamini.inspection.timing.waits import HostWaits
+from xlamini.inspection.timing.script.profile import ScriptProfile
+from xlamini.inspection.timing.script.waits import HostWaits
 
 HEAD = """
 import jax, jax.numpy as jnp, numpy as np

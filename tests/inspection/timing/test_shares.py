@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from xlamini.inspection.timing.calls import CALL, PooledRun, ProfiledCall, profiled_calls
-from xlamini.inspection.timing.shares import call_shares
+from xlamini.inspection.timing.measure.calls import CALL, PooledRun, ProfiledCall, profiled_calls
+from xlamini.inspection.timing.measure.shares import call_shares
 
 S = 1e9
 """Events have nanoseconds."""

@@ -14,8 +14,8 @@ import xlamini
 from tests.inspection.timing.planes import Event, Planes, recording, xspace
 from xlamini import lax, numpy as jnp, profiler
 from xlamini.inspection.timing.arrivals import groups
-from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.report import TimeReport
+from xlamini.inspection.timing.trace.files import Recording
 from xlamini.sharding import PartitionSpec as P
 
 SLOW = 5

@@ -13,9 +13,9 @@ import pytest
 
 import xlamini
 from xlamini import lax, numpy as jnp, profiler
-from xlamini.inspection.timing.events import KernelRun, kernel_runs, time_covered
-from xlamini.inspection.timing.files import Recording
 from xlamini.inspection.timing.report import TimeReport
+from xlamini.inspection.timing.trace.events import KernelRun, kernel_runs, time_covered
+from xlamini.inspection.timing.trace.files import Recording
 
 
 def small_and_large(x: Any) -> Any:

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xlamini.inspection.timing.runs import KernelRun
-from xlamini.inspection.timing.trace import Trace
+from xlamini.inspection.timing.trace.runs import KernelRun
+from xlamini.inspection.timing.trace.trace import Trace
 from xlamini.runtime.hlo.collectives import KINDS
 
 _COLLECTIVE = re.compile(rf"({KINDS})(-start)?(\.\d+)?")

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.page import page, save
-from xlamini.inspection.timing.content import time_content
-from xlamini.inspection.timing.files import Recording, read_recordings, recording
-from xlamini.inspection.timing.findings import TimeFindings, of_trace, worthwhile
+from xlamini.inspection.timing.causes.findings import TimeFindings, of_trace, worthwhile
+from xlamini.inspection.timing.page.content import time_content
 from xlamini.inspection.timing.skew import Skew
 from xlamini.inspection.timing.table import TimeTable, time_table
-from xlamini.inspection.timing.trace import Trace
+from xlamini.inspection.timing.trace.files import Recording, read_recordings, recording
+from xlamini.inspection.timing.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from xlamini.inspection.timing.script import ScriptProfile
+    from xlamini.inspection.timing.script.profile import ScriptProfile
 
 
 class TimeReport:

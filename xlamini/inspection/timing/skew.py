@@ -7,7 +7,7 @@ from typing import NamedTuple
 from xlamini.core.console import printable
 from xlamini.inspection.layout import cut
 from xlamini.inspection.timing.arrivals import Arrival, Kernel, arrivals
-from xlamini.inspection.timing.trace import Trace
+from xlamini.inspection.timing.trace.trace import Trace
 from xlamini.inspection.units import shown
 
 _ROWS, _WIDTH = 10, 120

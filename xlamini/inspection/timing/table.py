@@ -9,9 +9,9 @@ from typing import NamedTuple
 from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.layout import cut
-from xlamini.inspection.timing.events import time_covered
 from xlamini.inspection.timing.skew import Skew
-from xlamini.inspection.timing.trace import TimedKernel, Trace
+from xlamini.inspection.timing.trace.events import time_covered
+from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
 
 UNKNOWN_LINE = "no line known"

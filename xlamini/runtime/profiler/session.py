@@ -15,7 +15,7 @@ from xlamini.runtime.profiler.recording import ProfileData, ProfileOptions, reco
 from xlamini.runtime.versions import export_to_xprof
 
 if TYPE_CHECKING:
-    from xlamini.inspection.timing.findings import TimeFindings
+    from xlamini.inspection.timing.causes.findings import TimeFindings
     from xlamini.inspection.timing.report import TimeReport
     from xlamini.inspection.timing.skew import Skew
     from xlamini.inspection.timing.table import TimeTable

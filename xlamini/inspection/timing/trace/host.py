@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from xlamini.inspection.timing.events import reading
+from xlamini.inspection.timing.trace.events import reading
 
 _NAMES = {"PjitFunction(": "call of", "DevicePut": "array to the device", "CommonPjRtBuffer::Await": "wait"}
 """Beginnings of the runtime's names for what it does, and words for them."""

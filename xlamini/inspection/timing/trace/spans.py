@@ -4,7 +4,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from xlamini.inspection.timing.runs import KernelRun
+from xlamini.inspection.timing.trace.runs import KernelRun
 
 
 class Spans:

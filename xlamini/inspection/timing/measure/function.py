@@ -9,9 +9,9 @@ from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 from xlamini.core import Values, tree_map
-from xlamini.inspection.timing.calls import CALL, profiled_calls
-from xlamini.inspection.timing.overhead import MUCH, without_overhead
-from xlamini.inspection.timing.shares import CallShares, RunShare, call_shares
+from xlamini.inspection.timing.measure.calls import CALL, profiled_calls
+from xlamini.inspection.timing.measure.overhead import MUCH, without_overhead
+from xlamini.inspection.timing.measure.shares import CallShares, RunShare, call_shares
 from xlamini.inspection.units import shown
 from xlamini.inspection.xla.facts import Examined, MeasuredCall, MeasuredKernel
 from xlamini.runtime import Array

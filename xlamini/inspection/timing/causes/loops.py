@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.timing.finding import TimeFinding
-from xlamini.inspection.timing.parts import parts, seconds_of
-from xlamini.inspection.timing.programs import TracedProgram
-from xlamini.inspection.timing.trace import TimedKernel, Trace
+from xlamini.inspection.timing.causes.finding import TimeFinding
+from xlamini.inspection.timing.causes.parts import parts, seconds_of
+from xlamini.inspection.timing.trace.programs import TracedProgram
+from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
 from xlamini.inspection.xla.hlo import HloComputation, index_of
 from xlamini.runtime.hlo.instructions import Instruction

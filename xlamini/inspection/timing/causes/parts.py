@@ -4,9 +4,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from xlamini.inspection.timing.finding import TimeFinding
-from xlamini.inspection.timing.programs import TracedProgram
-from xlamini.inspection.timing.trace import TimedKernel, Trace
+from xlamini.inspection.timing.causes.finding import TimeFinding
+from xlamini.inspection.timing.trace.programs import TracedProgram
+from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.inspection.xla.hlo import HloComputation, number_of
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.runtime.hlo.shapes import dimensions_of

@@ -8,19 +8,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.schema import faults, made_with
-from xlamini.inspection.timing.events import KernelRun
-from xlamini.inspection.timing.host import HostActivity
-from xlamini.inspection.timing.program_calls import calls_of, labels_of_programs
-from xlamini.inspection.timing.snippets import command, functions_of_programs, snippet, types_of_programs
-from xlamini.inspection.timing.sources import Sources
+from xlamini.inspection.timing.page.snippets import command, functions_of_programs, snippet, types_of_programs
+from xlamini.inspection.timing.page.sources import Sources
+from xlamini.inspection.timing.page.window import TimeWindow, window
 from xlamini.inspection.timing.table import UNKNOWN_LINE, TimeRow
-from xlamini.inspection.timing.trace import TimedKernel
-from xlamini.inspection.timing.window import TimeWindow, window
+from xlamini.inspection.timing.trace.calls import calls_of, labels_of_programs
+from xlamini.inspection.timing.trace.events import KernelRun
+from xlamini.inspection.timing.trace.host import HostActivity
+from xlamini.inspection.timing.trace.trace import TimedKernel
 from xlamini.staging.compile.ledger import Function
 
 if TYPE_CHECKING:
     from xlamini.inspection.timing.report import TimeReport
-    from xlamini.inspection.timing.script import ScriptProfile
+    from xlamini.inspection.timing.script.profile import ScriptProfile
 
 _DATA = json.loads(files("xlamini.inspection").joinpath("assets/profile_schema.json").read_text("utf-8"))
 VERSION: int = _DATA["version"]

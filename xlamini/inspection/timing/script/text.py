@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from xlamini.core.console import printable
 from xlamini.inspection.layout import columns, ending
-from xlamini.inspection.timing.finding import known_as
-from xlamini.inspection.timing.findings import TimeFindings
-from xlamini.inspection.timing.samples import by_line
-from xlamini.inspection.timing.script_record import ScriptRecord
+from xlamini.inspection.timing.causes.finding import known_as
+from xlamini.inspection.timing.causes.findings import TimeFindings
+from xlamini.inspection.timing.script.record import ScriptRecord
+from xlamini.inspection.timing.script.samples import by_line
 from xlamini.inspection.units import shown
 from xlamini.staging.compile.ledger import Compilations, Function
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from xlamini.inspection.timing.events import began, device_events, seconds_until_next, time_covered
-from xlamini.inspection.timing.files import Recording
-from xlamini.inspection.timing.host import HostActivity, host_activities
-from xlamini.inspection.timing.programs import TracedProgram, TracedPrograms
-from xlamini.inspection.timing.runs import KernelRun, Transfer
+from xlamini.inspection.timing.trace.events import began, device_events, seconds_until_next, time_covered
+from xlamini.inspection.timing.trace.files import Recording
+from xlamini.inspection.timing.trace.host import HostActivity, host_activities
+from xlamini.inspection.timing.trace.programs import TracedProgram, TracedPrograms
+from xlamini.inspection.timing.trace.runs import KernelRun, Transfer
 
 _Event = TypeVar("_Event", KernelRun, Transfer)
 EAGER = "operations outside of jit"

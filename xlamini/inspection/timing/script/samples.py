@@ -23,7 +23,7 @@ PYTHON, LIBRARY, COMPILING, MEASURED = "python", "library", "compiling", "measur
 """What a thread does at a line: its own Python, or a call of the library, in which it compiles, or does what others
 measure: it waits for the device, or moves an array."""
 
-_PACKAGE = Path(__file__).parents[2]
+_PACKAGE = Path(__file__).parents[3]
 _COMPILING = ("staging/compile", "staging/trace", "lowering", "interpreters")
 _COMPILERS = tuple(f"{_PACKAGE / folder}/" for folder in _COMPILING)
 _MEASURING = tuple(str(Path(__file__).with_name(name)) for name in ("waits.py", "transfers.py"))

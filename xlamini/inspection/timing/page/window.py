@@ -5,8 +5,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.timing.events import KernelRun
-from xlamini.inspection.timing.program_calls import ProgramCall, calls_of
+from xlamini.inspection.timing.trace.calls import ProgramCall, calls_of
+from xlamini.inspection.timing.trace.events import KernelRun
 
 MOST_RUNS = 20_000
 """So many runs take a third of a megabyte on a page."""

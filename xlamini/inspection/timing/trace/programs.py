@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from xlamini.inspection.timing.metadata import RecordedProgram
+from xlamini.inspection.timing.trace.metadata import RecordedProgram
 from xlamini.inspection.xla.hlo import BODIES, PLUMBING, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier

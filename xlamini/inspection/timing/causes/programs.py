@@ -7,11 +7,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from xlamini.inspection.timing.finding import TimeFinding
-from xlamini.inspection.timing.loop_causes import moves_kept
-from xlamini.inspection.timing.parts import MOVES, KernelPart, is_on_cpu, parts, summed
-from xlamini.inspection.timing.product_causes import line_of_transposed
-from xlamini.inspection.timing.trace import TimedKernel, Trace
+from xlamini.inspection.timing.causes.finding import TimeFinding
+from xlamini.inspection.timing.causes.loops import moves_kept
+from xlamini.inspection.timing.causes.parts import MOVES, KernelPart, is_on_cpu, parts, summed
+from xlamini.inspection.timing.causes.products import line_of_transposed
+from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.runtime.hlo.shapes import bytes_of

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Any
 
-from xlamini.inspection.timing.sources import Sources
+from xlamini.inspection.timing.page.sources import Sources
 from xlamini.lowering.module import identifier
 from xlamini.staging.compile.ledger import Function, compilations
 

@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
-from xlamini.inspection.timing.calls import PooledRun, ProfiledCall
+from xlamini.inspection.timing.measure.calls import PooledRun, ProfiledCall
 
 
 class RunShare(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator
 
-from xlamini.inspection.timing.finding import TimeFinding
-from xlamini.inspection.timing.parts import parts, seconds_of
-from xlamini.inspection.timing.trace import TimedKernel, Trace
+from xlamini.inspection.timing.causes.finding import TimeFinding
+from xlamini.inspection.timing.causes.parts import parts, seconds_of
+from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
 from xlamini.runtime.hlo.collectives import COLLECTIVES
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from xlamini.inspection.timing.runs import KernelRun, Transfer
+from xlamini.inspection.timing.trace.runs import KernelRun, Transfer
 from xlamini.inspection.xla.hlo import BODIES
 from xlamini.runtime.hlo.instructions import instruction
 

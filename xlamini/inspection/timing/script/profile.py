@@ -10,15 +10,15 @@ from functools import cached_property
 from typing import Any
 
 from xlamini.core.events import COMPILED, COMPILING, subscribe, unsubscribe
-from xlamini.inspection.timing.findings import TimeFindings, of_trace, worthwhile
-from xlamini.inspection.timing.host_causes import HOST_CAUSES
-from xlamini.inspection.timing.samples import Samples
-from xlamini.inspection.timing.script_record import ScriptRecord
-from xlamini.inspection.timing.script_text import script_text
-from xlamini.inspection.timing.steps import StepCount, before_exit
+from xlamini.inspection.timing.causes.findings import TimeFindings, of_trace, worthwhile
+from xlamini.inspection.timing.script.causes import HOST_CAUSES
+from xlamini.inspection.timing.script.record import ScriptRecord
+from xlamini.inspection.timing.script.samples import Samples
+from xlamini.inspection.timing.script.steps import StepCount, before_exit
+from xlamini.inspection.timing.script.text import script_text
+from xlamini.inspection.timing.script.transfers import Transfers
+from xlamini.inspection.timing.script.waits import HostWaits
 from xlamini.inspection.timing.table import TimeTable
-from xlamini.inspection.timing.transfers import Transfers
-from xlamini.inspection.timing.waits import HostWaits
 from xlamini.runtime.devices.clients import at_start, started_clients
 from xlamini.runtime.profiler.recording import ProfileOptions, live_arrays
 from xlamini.runtime.profiler.session import ProfileSession

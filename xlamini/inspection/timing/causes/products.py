@@ -4,10 +4,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from xlamini.inspection.timing.finding import TimeFinding
-from xlamini.inspection.timing.parts import KernelPart, is_on_cpu, parts, seconds_of, summed
-from xlamini.inspection.timing.programs import TracedProgram
-from xlamini.inspection.timing.trace import TimedKernel, Trace
+from xlamini.inspection.timing.causes.finding import TimeFinding
+from xlamini.inspection.timing.causes.parts import KernelPart, is_on_cpu, parts, seconds_of, summed
+from xlamini.inspection.timing.trace.programs import TracedProgram
+from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.inspection.xla.hlo import HloComputation
 from xlamini.inspection.xla.roofs import roof_of_this_cpu
 from xlamini.runtime.hlo.instructions import Instruction

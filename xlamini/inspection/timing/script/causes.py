@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 
 from xlamini.analysis.lints.loops import python_loop
 from xlamini.analysis.lints.program import LintedProgram, bodies_of
-from xlamini.inspection.timing.finding import LEAST_SHARE, TimeFinding, known_as, place
-from xlamini.inspection.timing.samples import LIBRARY, by_line
-from xlamini.inspection.timing.script_record import ScriptRecord
-from xlamini.inspection.timing.trace import EAGER
-from xlamini.inspection.timing.waits import LineWait
+from xlamini.inspection.timing.causes.finding import LEAST_SHARE, TimeFinding, known_as, place
+from xlamini.inspection.timing.script.record import ScriptRecord
+from xlamini.inspection.timing.script.samples import LIBRARY, by_line
+from xlamini.inspection.timing.script.waits import LineWait
+from xlamini.inspection.timing.trace.trace import EAGER
 from xlamini.inspection.units import shown
 from xlamini.staging.compile.ledger import Compilation, Function
 

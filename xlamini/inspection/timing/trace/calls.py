@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.timing.events import KernelRun
-from xlamini.inspection.timing.trace import TimedKernel
+from xlamini.inspection.timing.trace.events import KernelRun
+from xlamini.inspection.timing.trace.trace import TimedKernel
 
 
 class ProgramCall(NamedTuple):

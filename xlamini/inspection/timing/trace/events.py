@@ -6,8 +6,8 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
-from xlamini.inspection.timing.planes import plane_events
-from xlamini.inspection.timing.runs import KernelRun, Transfer
+from xlamini.inspection.timing.trace.planes import plane_events
+from xlamini.inspection.timing.trace.runs import KernelRun, Transfer
 
 
 @contextmanager

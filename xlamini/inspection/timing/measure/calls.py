@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from xlamini.inspection.timing.events import KernelRun, kernel_runs, reading
+from xlamini.inspection.timing.trace.events import KernelRun, kernel_runs, reading
 
 CALL = "xlamini: a measured call"
 """The annotation around each call."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xlamini.core import LoadError
-from xlamini.inspection.timing.metadata import RecordedProgram, recorded_programs
+from xlamini.inspection.timing.trace.metadata import RecordedProgram, recorded_programs
 from xlamini.runtime.files.file_format import read_file
 from xlamini.runtime.profiler.recording import ProfileData
 

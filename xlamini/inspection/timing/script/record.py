@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import Any
 
 from xlamini.inspection.timing.report import TimeReport
-from xlamini.inspection.timing.samples import LIBRARY, PYTHON, FrameSample
-from xlamini.inspection.timing.spans import Spans, device_calls
+from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample
+from xlamini.inspection.timing.script.transfers import Transfers
+from xlamini.inspection.timing.script.waits import HostWaits
 from xlamini.inspection.timing.table import TimeTable
-from xlamini.inspection.timing.transfers import Transfers
-from xlamini.inspection.timing.waits import HostWaits
+from xlamini.inspection.timing.trace.spans import Spans, device_calls
 from xlamini.staging.compile.ledger import Compilation, Compilations
 
 CALLS = "calls"

@@ -1,29 +1,29 @@
 """What takes time and can be avoided, in words, with the share of the time, the line, and the edit that mends it.
 
 A cause is a function from what was recorded to findings. Those in `CAUSES` need the trace and its programs alone; those
-of a script need what was noted of its host too (host_causes.py). What takes less than a twentieth of the time is not
+of a script need what was noted of its host too (script/causes.py). What takes less than a twentieth of the time is not
 worth a reader's.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from xlamini.inspection.timing import device_causes, loop_causes, product_causes, program_causes
-from xlamini.inspection.timing.finding import LEAST_SHARE, TimeFinding
-from xlamini.inspection.timing.trace import Trace
+from xlamini.inspection.timing.causes import devices, loops, products, programs
+from xlamini.inspection.timing.causes.finding import LEAST_SHARE, TimeFinding
+from xlamini.inspection.timing.trace.trace import Trace
 
 Cause = Callable[[Trace], Iterator[TimeFinding]]
 
 CAUSES: list[Cause] = [
-    program_causes.callbacks,
-    program_causes.gathers_of_neighbours,
-    program_causes.undonated_arguments,
-    program_causes.wider_floats,
-    loop_causes.kept_by_loops,
-    product_causes.transposed_products,
-    program_causes.inserted_copies,
-    device_causes.slow_device,
-    device_causes.copied_work,
+    programs.callbacks,
+    programs.gathers_of_neighbours,
+    programs.undonated_arguments,
+    programs.wider_floats,
+    loops.kept_by_loops,
+    products.transposed_products,
+    programs.inserted_copies,
+    devices.slow_device,
+    devices.copied_work,
 ]
 """What traces show, each found by one function; a share is one of the time of the trace."""
 

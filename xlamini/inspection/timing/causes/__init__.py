@@ -1,0 +1,1 @@
+"""What takes time and can be avoided, as a trace and its programs show it."""

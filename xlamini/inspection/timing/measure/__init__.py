@@ -1,0 +1,1 @@
+"""The measured times of one program's kernels."""

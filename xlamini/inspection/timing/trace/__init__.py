@@ -1,0 +1,1 @@
+"""Recordings of the profiler, read: their events, and the programs that these are of."""
