@@ -15,13 +15,13 @@ def test_the_kernels_of_a_gpu() -> None:
     assert {run.device for run in runs} == {"/device:GPU:0"}
     assert [run.end - run.start for run in runs if run.kernel == "loop_fusion"] == [4000.0, 4000.0]
     assert [(run.module, run.program, run.kernel, run.call) for run in runs] == [
-        ("jit_step", "7", "loop_fusion", "1"),
-        ("jit_step", "7", "dot.2", "1"),
-        ("jit_step", "7", "dot.2", "1"),
+        ("jit_step", "jit_step(7)", "loop_fusion", "1"),
+        ("jit_step", "jit_step(7)", "dot.2", "1"),
+        ("jit_step", "jit_step(7)", "dot.2", "1"),
         ("", "", "cub_sort", "1"),
-        ("jit_step", "7", "loop_fusion", "2"),
-        ("jit_step", "7", "dot.2", "2"),
-        ("jit_step", "7", "dot.2", "2"),
+        ("jit_step", "jit_step(7)", "loop_fusion", "2"),
+        ("jit_step", "jit_step(7)", "dot.2", "2"),
+        ("jit_step", "jit_step(7)", "dot.2", "2"),
     ]
 
 
@@ -38,11 +38,11 @@ def test_the_operations_of_a_tpu() -> None:
     """What goes on beside the others, a loop that has its operations' time, and a core of another kind do not count."""
     found = [(run.module, run.program, run.kernel, run.opcode, run.call) for run in kernel_runs(recording(TPU))]
     assert found == [
-        ("jit_step", "1234567", "copy-start.1", "copy-start", "11"),
-        ("jit_step", "1234567", "fusion.3", "fusion", "11"),
-        ("jit_step", "1234567", "fusion.3", "fusion", "11"),
-        ("jit_step", "1234567", "dot.9", "", "11"),
-        ("jit_step", "1234567", "fusion.3", "fusion", "12"),
+        ("jit_step", "jit_step(1234567)", "copy-start.1", "copy-start", "11"),
+        ("jit_step", "jit_step(1234567)", "fusion.3", "fusion", "11"),
+        ("jit_step", "jit_step(1234567)", "fusion.3", "fusion", "11"),
+        ("jit_step", "jit_step(1234567)", "dot.9", "", "11"),
+        ("jit_step", "jit_step(1234567)", "fusion.3", "fusion", "12"),
         ("", "", "fusion.3", "fusion", ""),
     ]
 

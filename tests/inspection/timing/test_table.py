@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -137,14 +139,37 @@ def test_a_program_from_the_disk_has_the_lines_of_this_process(tmp_path: Path) -
     assert found == ["{'5'} jit_first", "{'8'} jit_second"]
 
 
-@pytest.mark.usefixtures("no_cache")  # programs from a cache are known by their kernels alone
-def test_functions_of_one_name_have_lines_of_their_own() -> None:
-    """Their kernels may have the same names too, and the number of a program is known to the recording alone."""
-    first = xlamini.jit(lambda x: jnp.tanh(x @ x))
-    second = xlamini.jit(lambda x: jnp.tanh(x @ x - 0.625).sum())
-    x = jnp.ones((64, 64))
-    xlamini.block_until_ready((first(x), second(x)))
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[None]:
+    """A cache of programs that is empty, and keeps all of them."""
+    flags = {"compilation_cache_dir": str(tmp_path), "persistent_cache_min_compile_time_secs": 0.0}
+    before = {name: xlamini.config.read(name) for name in flags}
+    for name, value in flags.items():
+        xlamini.config.update(name, value)
+    yield
+    for name, value in before.items():
+        xlamini.config.update(name, value)
+
+
+def functions() -> list[Any]:
+    """Two of one name whose kernels have the same names too, and two that are equal."""
+    first = xlamini.jit(lambda x: jnp.tanh(x @ x) * 0.625)
+    second = xlamini.jit(lambda x: jnp.tanh(x @ x) * 0.375)
+    third = xlamini.jit(lambda x: jnp.sin(x @ x))
+    fourth = xlamini.jit(lambda x: jnp.sin(x @ x))
+    return [first, second, third, fourth]
+
+
+@pytest.mark.usefixtures("cache")
+@pytest.mark.parametrize("way", ["compiled", "loaded"])
+def test_functions_of_one_name_have_lines_of_their_own(way: str) -> None:
+    """Compiled in this process or loaded from the disk, where equal ones share their code."""
+    x, made = jnp.ones((64, 64)), {"compiled": functions(), "loaded": functions()}
+    for function in (*made["compiled"], *made["loaded"]):
+        function(x).block_until_ready()
+    _, second, _, fourth = made[way]
     with profiler.trace() as session:
-        second(x).block_until_ready()
-    (row,) = session.table().rows
-    assert row.detail.startswith("second =")
+        xlamini.block_until_ready((second(x), fourth(x)))
+    details = sorted(row.detail for row in session.table().rows)
+    assert details[1].startswith("second =")
+    assert re.match(r"\(or test_table.py:\d+: the trace cannot tell\) third =", details[0])

@@ -101,7 +101,7 @@ def _of_devices(trace: Trace) -> list[TimeRow]:
     """The devices in their order: the time in which each was busy, which has its waits in collectives, and was not."""
     rows, waited = list[TimeRow](), {wait.device: wait.waited for wait in Skew(trace).devices}
     for device, runs in trace.devices.items():
-        busy, calls = time_covered(runs), {(run.module, run.program, run.call) for run in runs}
+        busy, calls = time_covered(runs), {(run.program, run.call) for run in runs}
         idle, waits = (shown(max(seconds, 0.0), "seconds") for seconds in (trace.span - busy, waited.get(device, 0.0)))
         detail = f"idle {idle}; while busy, waited {waits} for others" if waited else f"idle {idle}"
         rows.append(TimeRow(device, busy, len(calls), busy / (trace.span or 1.0), detail))
@@ -110,10 +110,10 @@ def _of_devices(trace: Trace) -> list[TimeRow]:
 
 def _count(by: str, kernels: list[TimedKernel]) -> int:
     """The calls of the programs that the kernels are in, in one of the processes; a kernel by itself has runs."""
-    calls: dict[str, dict[tuple[str, str], int]] = {}
+    calls: dict[str, dict[str, int]] = {}
     for k in kernels:
         of_process = calls.setdefault(k.process, {})
-        of_process[k.module, k.program] = max(of_process.get((k.module, k.program), 0), k.calls)
+        of_process[k.program] = max(of_process.get(k.program, 0), k.calls)
     return kernels[0].runs if by == "kernel" else max(sum(some.values()) for some in calls.values())
 
 
@@ -122,12 +122,15 @@ def _line(kernel: TimedKernel) -> str:
 
 
 def _line_text(kernels: list[TimedKernel]) -> str:
-    """The text of a line; of kernels without one, their programs."""
+    """The text of a line, and where else its kernels may be from; of kernels without a line, their programs."""
     file, _, line = kernels[0].place.rpartition(":")
     if not file:
         return _modules(kernels)
+    others = dict.fromkeys(_short(place) for kernel in kernels for place in kernel.or_places)
+    instead = f"(or {', '.join(others)}: the trace cannot tell)" if others else ""
     # A trace from elsewhere may name anything: a pipe would never end.
-    return linecache.getline(file, int(line)).strip() if Path(file).is_file() else ""
+    text = linecache.getline(file, int(line)).strip() if Path(file).is_file() else ""
+    return f"{instead} {text}".strip()
 
 
 def _equation(kernel: TimedKernel) -> str:
@@ -135,7 +138,11 @@ def _equation(kernel: TimedKernel) -> str:
 
 
 def _place(kernels: list[TimedKernel]) -> str:
-    file, _, line = kernels[0].place.rpartition(":")
+    return " or ".join(map(_short, filter(None, (kernels[0].place, *kernels[0].or_places))))
+
+
+def _short(place: str) -> str:
+    file, _, line = place.rpartition(":")
     return f"{Path(file).name}:{line}" if file else ""
 
 

@@ -17,10 +17,10 @@ _MORE_DEVICES = 2
 
 def slow_device(trace: Trace) -> Iterator[TimeFinding]:
     """One device works longer than the others, which wait for it in a collective or at the end of the step."""
-    by_program: dict[tuple[str, str], list[TimedKernel]] = {}
+    by_program: dict[str, list[TimedKernel]] = {}
     for kernel in trace.kernels:
         if not _is_collective(kernel):
-            by_program.setdefault((kernel.module, kernel.program), []).append(kernel)
+            by_program.setdefault(kernel.program, []).append(kernel)
     for kernels in by_program.values():
         yield from _slowest(kernels)
 

@@ -128,10 +128,10 @@ def wider_floats(trace: Trace) -> Iterator[TimeFinding]:
     for kernel in trace.kernels:
         for part in parts(kernel):
             if _widens(part):
-                first.setdefault(f"{kernel.module} {kernel.program}", part.place or kernel.place)
+                first.setdefault(kernel.program, part.place or kernel.place)
 
     def line_of(kernel: TimedKernel) -> str:
-        return first.get(f"{kernel.module} {kernel.program}", "") if _has_float64(kernel) else ""
+        return first.get(kernel.program, "") if _has_float64(kernel) else ""
 
     return summed(trace, line_of, lambda line, _: (
         f"{line} makes float64 of float32, as the other operand is float64, and what follows computes in it; convert "

@@ -152,7 +152,7 @@ class _Content:
 
 def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:
     """What a kernel is known by; a trace may lack the numbers of programs, and one from files has processes."""
-    return it.process, it.program or it.module, name
+    return it.process, it.program, name
 
 
 def _device(run: KernelRun) -> str:

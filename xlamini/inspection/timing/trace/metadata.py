@@ -12,24 +12,35 @@ from typing import NamedTuple
 from xlamini.runtime.hlo.translation import text_of_proto
 
 _PLANE, _PLANE_NAME, _EVENTS, _VALUE = 1, 2, 4, 2
-_EVENT_NAME, _STAT, _BYTES, _MODULE = 2, 5, 6, 1
+_EVENT_NAME, _STAT, _BYTES, _MODULE, _MODULE_ID = 2, 5, 6, 1, 5
 _METADATA = b"/host:metadata"
-_NAMED = re.compile(r"(.*)\((-?\d+)\)", re.DOTALL)
+_NAMED = re.compile(r"(.*)\(-?\d+\)", re.DOTALL)
 _VARINT, _FIXED64, _SEQUENCE, _FIXED32 = 0, 1, 2, 5
 
 Field = tuple[int, int | memoryview]
 
 
 class RecordedProgram(NamedTuple):
-    """A program in a recording: the name of its module, the number by which events name it, and its HLO."""
+    """A program in a recording: the name of its module, that name with the number by which events name it, its HLO."""
 
     name: str
     program: str
     proto: bytes
 
+    @property
+    def number(self) -> int:
+        """The number of its module."""
+        return number_of_module(self.proto)
+
     def to_string(self) -> str:
         """Its text; RuntimeError if this version of XLA cannot read it."""
         return text_of_proto(self.proto)
+
+
+def number_of_module(proto: bytes) -> int:
+    """The number of an `HloModule`, which is left out if it is 0."""
+    numbers = (value for field, value in _fields(memoryview(proto)) if field == _MODULE_ID)
+    return next((number for number in numbers if isinstance(number, int)), 0)
 
 
 def recorded_programs(xspace: bytes) -> list[RecordedProgram]:
@@ -42,11 +53,12 @@ def recorded_programs(xspace: bytes) -> list[RecordedProgram]:
 
 def _programs(event: memoryview) -> Iterator[RecordedProgram]:
     """The program that an entry of the table of events has; its only stat of bytes is an `HloProto`."""
-    named = _NAMED.fullmatch(bytes(next(_parts(event, _EVENT_NAME), b"")).decode(errors="replace"))
+    name = bytes(next(_parts(event, _EVENT_NAME), b"")).decode(errors="replace")
+    named = _NAMED.fullmatch(name)
     if named is not None:
         protos = (proto for stat in _parts(event, _STAT) for proto in _parts(stat, _BYTES))
         modules = (bytes(module) for proto in protos for module in _parts(proto, _MODULE))
-        yield from (RecordedProgram(named[1], named[2], module) for module in modules)
+        yield from (RecordedProgram(named[1], name, module) for module in modules)
 
 
 def _parts(message: memoryview, number: int) -> Iterator[memoryview]:
@@ -57,20 +69,20 @@ def _parts(message: memoryview, number: int) -> Iterator[memoryview]:
 def _fields(message: memoryview) -> Iterator[Field]:
     at = 0
     while at < len(message):
-        key, at = _varint(message, at)
+        key, at = varint(message, at)
         kind = key & 7
         if kind == _VARINT:
-            value, at = _varint(message, at)
+            value, at = varint(message, at)
             yield key >> 3, value
             continue
-        size, at = _varint(message, at) if kind == _SEQUENCE else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
+        size, at = varint(message, at) if kind == _SEQUENCE else ({_FIXED64: 8, _FIXED32: 4}.get(kind, -1), at)
         if size < 0 or at + size > len(message):
             raise ValueError("it is no message of protocol buffers, or was cut off")
         yield key >> 3, message[at : at + size]
         at += size
 
 
-def _varint(message: memoryview, at: int) -> tuple[int, int]:
+def varint(message: memoryview, at: int) -> tuple[int, int]:
     """The number at a place, of seven bits in a byte, and the place behind it."""
     value = 0
     for index, byte in enumerate(message[at : at + 10]):

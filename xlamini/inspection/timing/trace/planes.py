@@ -48,10 +48,10 @@ def _of_threads(plane: Any) -> Iterator[KernelRun]:
 def _run(plane: str, event: Any, stats: dict[str, Any]) -> KernelRun:
     ordinal = stats.get("device_ordinal")
     device = plane if ordinal is None or plane.startswith("/device:") else f"device {ordinal}"
-    program, call = (str(stats.get(name, "")) for name in ("program_id", "run_id"))
     kernel = str(stats.get("hlo_op") or event.name).rpartition("::")[2]  # with the operations around it
     module = str(stats.get("hlo_module", "")) if "hlo_op" in stats else ""
-    return KernelRun(module, program, kernel, device, call, event.start_ns, event.end_ns)
+    program = f"{module}({stats['program_id']})" if "program_id" in stats else module
+    return KernelRun(module, program, kernel, device, str(stats.get("run_id", "")), event.start_ns, event.end_ns)
 
 
 def _of_gpu(plane: Any) -> Iterator[KernelRun | Transfer]:
@@ -74,9 +74,9 @@ def _transfer(plane: str, event: Any, details: str) -> Transfer:
 
 def _with_calls(runs: list[KernelRun]) -> Iterator[KernelRun]:
     """The runs with numbers of calls. A kernel outside of loops runs once in each, so that the rarest one tells."""
-    programs: dict[tuple[str, str], list[KernelRun]] = {}
+    programs: dict[str, list[KernelRun]] = {}
     for run in runs:
-        programs.setdefault((run.module, run.program), []).append(run)
+        programs.setdefault(run.program, []).append(run)
     for some in programs.values():
         counts = Counter(run.kernel for run in some)
         rarest = min(counts, key=lambda kernel: counts[kernel])
@@ -111,9 +111,8 @@ def _calls(events: Iterable[Any]) -> list[_ModuleEvent]:
     found: list[_ModuleEvent] = []
     for number, event in enumerate(sorted(events, key=lambda event: event.start_ns)):
         named = _CALL.fullmatch(event.name)
-        module, program = named.groups() if named else (event.name, "")
         run = str(dict(event.stats).get("run_id", number))
-        found.append(_ModuleEvent(event.start_ns, event.end_ns, module, program, run))
+        found.append(_ModuleEvent(event.start_ns, event.end_ns, named[1] if named else event.name, event.name, run))
     return found
 
 

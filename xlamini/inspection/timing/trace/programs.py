@@ -1,14 +1,14 @@
 """The compiled programs of a process, by which the kernels of a trace find their equations and lines."""
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from xlamini.inspection.timing.trace.metadata import RecordedProgram
+from xlamini.inspection.timing.trace.numbers import program_number
 from xlamini.inspection.xla.hlo import BODIES, PLUMBING, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier
@@ -17,7 +17,6 @@ from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.staging.compile.ledger import compilations
 
 _MOST_STEPS = 64
-_FRAME = re.compile(r"stack_frame_id=\d+")
 
 
 class TracedProgram:
@@ -33,7 +32,6 @@ class TracedProgram:
         self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
         self._labelling = Labelling(self.module)
         self._has_labels = "#e" in text  # JAX's programs have none
-        self._text = text
 
     def name(self, traced: str) -> str:
         """The program's name, where the trace calls it `traced`."""
@@ -61,23 +59,9 @@ class TracedProgram:
             for each in around.instructions.values():
                 yield around, each
 
-    @cached_property
-    def body(self) -> str:
-        """Its computations; see `_body`."""
-        return _body(self._text)
-
     def knows(self, kernels: Collection[str]) -> bool:
         """Whether it has instructions of all these names."""
         return self._instructions.keys() >= set(kernels)
-
-    def unseen(self, kernels: Collection[str]) -> int:
-        """How many instructions of its entry that compute are none of these.
-
-        Functions of one name, such as `step`, may have kernels of the same names, but a program runs all that it has.
-        """
-        entry = self.module.entry
-        own = entry.instructions.values() if entry else ()
-        return sum(each.name not in kernels for each in own if each.opcode not in PLUMBING | BODIES)
 
     def is_body(self, kernel: str) -> bool:
         """Whether it is a loop, a branch or a call, whose time is that of the kernels inside."""
@@ -146,7 +130,7 @@ class TracedPrograms:
     def __init__(self, executables: Iterable[Any] = (), recorded: Iterable[RecordedProgram] = ()) -> None:
         self._recorded = list(recorded)
         self._named: dict[str, list[tuple[Any, Any]]] = {}
-        self._read: dict[str, list[TracedProgram]] = {}
+        self._read: dict[str, list[_NamedProgram]] = {}
         for executable in executables:
             for module in executable.loaded.hlo_modules():
                 self._named.setdefault(module.name, []).append((module, executable))
@@ -161,39 +145,48 @@ class TracedPrograms:
             (own if entry.is_own else users).add(f"jit_{identifier(entry.name)}")
         return frozenset(own - users)
 
-    def find(self, name: str, program: str, kernels: Iterable[str]) -> TracedProgram | None:
-        """The program of this name with these kernels; None if the process no longer has it."""
-        wanted = set(kernels)
-        known = [found for found in self._of_process(name) if found.knows(wanted)]
-        if not known:
-            return next((found for found in self._of_file(name, program) if found.knows(wanted)), None)
-        if len(known) == 1:
-            return known[0]
-        body = self._body(name, program)
-        return min(known, key=lambda found: (found.unseen(wanted), found.body != body))
+    def find(self, name: str, program: str, kernels: Iterable[str]) -> list[TracedProgram]:
+        """The programs of this name, and with its number, that have these kernels.
 
-    def _of_process(self, name: str) -> list[TracedProgram]:
+        There is one, or none if nobody has it any more. There are several where equal functions share code that is on
+        disk, or where none has the number, as in the file of a process that loaded the program. Programs that several
+        processes compiled may have one number too, and then each has some of the kernels.
+        """
+        wanted = set(kernels)
+        for known in (self._of_process(name), self._of_file(name)):
+            own = [each.program for each in known if program in each.names]
+            found = [each for each in own or [each.program for each in known] if each.knows(wanted)] or own
+            if found:
+                return found
+        return []
+
+    def _of_process(self, name: str) -> list[_NamedProgram]:
         """Those of this name that the process had, read once."""
         if name not in self._read:
             self._read[name] = [
-                TracedProgram(module.to_string(), executable.origin, executable.in_shardings)
+                _NamedProgram(
+                    self._names(name, program_number(module, executable)),
+                    TracedProgram(module.to_string(), executable.origin, executable.in_shardings),
+                )
                 for module, executable in self._named.get(name, ())
             ]
         return self._read[name]
 
-    def _body(self, name: str, program: str) -> str:
-        """The computations of a program by its number, which those that were loaded from a cache do not keep."""
-        found = (each for each in self._recorded if (each.name, each.program) == (name, program))
-        return next((_body(each.to_string()) for each in found), "")
+    def _names(self, name: str, number: int) -> set[str]:
+        """A module's name with its number, and with those in the table of the recording, which a TPU's events have."""
+        return {f"{name}({number})", *(r.program for r in self._recorded if r.name == name and r.number == number)}
 
-    def _of_file(self, name: str, program: str) -> Iterator[TracedProgram]:
-        """Those of this name in the recording. One that was loaded from a cache has another number there."""
-        for recorded in sorted(self._recorded, key=lambda each: each.program != program):
-            if recorded.name == name:
-                with suppress(RuntimeError):  # of an XLA of another age: the kernels keep their names
-                    yield TracedProgram(recorded.to_string(), None)
+    def _of_file(self, name: str) -> list[_NamedProgram]:
+        """Those of this name in the recording."""
+        found: list[_NamedProgram] = []
+        for recorded in (each for each in self._recorded if each.name == name):
+            with suppress(RuntimeError):  # of an XLA of another age: the kernels keep their names
+                found.append(_NamedProgram({recorded.program}, TracedProgram(recorded.to_string(), None)))
+        return found
 
 
-def _body(text: str) -> str:
-    """The computations of a module without the numbers of stack frames, which XLA gives anew for each copy."""
-    return _FRAME.sub("", text[text.index("\n%") if "\n%" in text else 0 :])
+class _NamedProgram(NamedTuple):
+    """A program with the names that events may have for it."""
+
+    names: set[str]
+    program: TracedProgram

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 
 class KernelRun(NamedTuple):
-    """One run of a kernel. `program` tells programs of the same `module`, a name, apart.
+    """One run of a kernel. `program` is the name of the `module` with its number, `jit_step(3)`, as XLA writes it.
 
-    `call` is the same for all kernels of one call of a program. `opcode` is that of its instruction, where the trace
+    Without a number it is the name. `call` is the same for all kernels of one call of a program. `opcode` is that of its instruction, where the trace
     says so. `process` is that which recorded it, where there are several.
     """
 

@@ -29,6 +29,8 @@ class TimedKernel(NamedTuple):
     calls: int
     of: TracedProgram | None = None
     """The program that it is in, where the process has it."""
+    or_places: tuple[str, ...] = ()
+    """The places in other programs of which it may be, as where two functions have equal equations."""
     lasting: float = 0.0
     """Seconds with those until the next kernel of its call, as a CPU computes on threads that record nothing too."""
     devices: Mapping[str, float] = {}
@@ -85,8 +87,8 @@ class Trace:
         return {" ".join(filter(None, key)): found[key] for key in order}
 
     @cached_property
-    def programs(self) -> dict[tuple[str, str, str], TracedProgram | None]:
-        """The programs by process, module and number; None for one that the process no longer had."""
+    def programs(self) -> dict[tuple[str, str, str], list[TracedProgram]]:
+        """The programs by process, module and name; several where they cannot be told apart."""
         kernels: dict[tuple[str, str, str], set[str]] = {}
         for run in self.runs:
             kernels.setdefault((run.process, run.module, run.program), set()).add(run.kernel)
@@ -104,15 +106,15 @@ class Trace:
             by_program.setdefault((run.process, run.module, run.program), {}).setdefault(run.kernel, []).append(run)
         found: list[TimedKernel] = []
         for key, kernels in by_program.items():
-            program, shared = self.programs[key], key[1] in self.of_library
-            own = {name: some for name, some in kernels.items() if not _is_body(program, name)}
+            programs, shared = self.programs[key], key[1] in self.of_library
+            own = {name: some for name, some in kernels.items() if not _is_body(programs, name)}
             lasting = seconds_until_next(run for some in own.values() for run in some)
-            found += [_timed(program, some, shared, lasting[name]) for name, some in own.items()]
+            found += [_timed(programs, some, shared, lasting[name]) for name, some in own.items()]
         return found
 
     def program(self, module: str, kernel: str) -> TracedProgram | None:
         """A program of this name with this kernel; None if none is known."""
-        named = (program for key, program in self.programs.items() if program and key[1] == module)
+        named = (program for key, found in self.programs.items() if key[1] == module for program in found)
         return next((program for program in named if program.knows([kernel])), None)
 
     @cached_property
@@ -141,23 +143,24 @@ def _by_number(device: str) -> tuple[str, int]:
     return name, int(device[len(name) :] or 0)
 
 
-def _is_body(program: TracedProgram | None, name: str) -> bool:
+def _is_body(programs: Sequence[TracedProgram], name: str) -> bool:
     """Whether the time of an operation is that of kernels which the trace has too."""
-    if program is None:
+    if not programs:
         return name.split(".")[0] in ("while", "conditional", "call")
-    return program.is_body(name)
+    return any(program.is_body(name) for program in programs)
 
 
-def _timed(program: TracedProgram | None, runs: list[KernelRun], shared: bool, lasting: float) -> TimedKernel:
+def _timed(programs: Sequence[TracedProgram], runs: list[KernelRun], shared: bool, lasting: float) -> TimedKernel:
     module, identity, name, process = runs[0].module, runs[0].program, runs[0].kernel, runs[0].process
-    known: tuple[tuple[str, ...], bool, str] = (), False, EAGER if shared else ""
-    if program is not None:
-        module = program.name(module)
-        place = EAGER if shared else program.place(name)
-        known = program.labels(name), program.is_inserted(name), place
-    seconds = sum(run.seconds for run in runs)
-    counts = len(runs), len({run.call for run in runs})
-    return TimedKernel(module, identity, name, *known, seconds, *counts, program, lasting, _by_device(runs), process)
+    programs = sorted((each for each in programs if each.knows([name])), key=lambda each: each.place(name))
+    first = programs[0] if programs else None
+    known = (first.labels(name), first.is_inserted(name)) if first is not None else ((), False)
+    places = [EAGER] if shared else [*dict.fromkeys(filter(None, (each.place(name) for each in programs)))]
+    names = " or ".join(dict.fromkeys(each.name(module) for each in programs)) or module
+    return TimedKernel(
+        names, identity, name, *known, places[0] if places else "", sum(run.seconds for run in runs), len(runs),
+        len({run.call for run in runs}), first, tuple(places[1:]), lasting, _by_device(runs), process,
+    )  # fmt: skip
 
 
 def _by_device(runs: list[KernelRun]) -> dict[str, float]:
