@@ -135,7 +135,7 @@ class Inspection:
     def _measured(self, found: Examined) -> Examined:
         """With static arguments the compiled program takes others than the function, so the function is called."""
         call, effects = self.arguments, bool(self.traced._program.jaxpr.effects)
-        return measured(found, MeasuredFunction(call.call, call.args, call.kwargs, effects))
+        return measured(found, MeasuredFunction(self.traced.fun_name, call.call, call.args, call.kwargs, effects))
 
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""

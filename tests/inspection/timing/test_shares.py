@@ -9,6 +9,7 @@ import pytest
 from xlamini.inspection.timing.measure.calls import CALL, PooledRun, ProfiledCall, profiled_calls
 from xlamini.inspection.timing.measure.shares import call_shares
 
+PROGRAMS = {"jit_f(1)"}
 S = 1e9
 """Events have nanoseconds."""
 
@@ -77,7 +78,7 @@ def test_a_kernel_goes_on_to_the_next_one_of_the_thread_that_notes_its_end() -> 
         pool=[event("ThreadpoolListener::StartRegion", 2, 2), kernel("tanh", 6, 8, token=2),
               event("end: tanh", 8, 8, _c=2), event("end: conv", 8.5, 8.5, _c=1)],
     )  # fmt: skip
-    (call,) = profiled_calls(data, {"conv", "tanh"})
+    (call,) = profiled_calls(data, PROGRAMS, {"conv", "tanh"})
     assert call.runs == [run("conv", 1, 2, goes_on=6, noted=8.5), run("tanh", 6, 8)]
     assert call.threads == 2
 
@@ -88,7 +89,7 @@ def test_an_end_without_a_following_kernel_is_the_end() -> None:
         main=[kernel("tanh", 0.5, 1, token=2), kernel("conv", 1, 2, token=1)],
         pool=[event("end: conv", 7, 7, _c=1)],
     )
-    (call,) = profiled_calls(data, {"conv", "tanh"})
+    (call,) = profiled_calls(data, PROGRAMS, {"conv", "tanh"})
     assert call.runs == [run("tanh", 0.5, 1), run("conv", 1, 2, goes_on=7)]
 
 
@@ -97,9 +98,9 @@ def test_runs_of_other_programs_and_of_loops_themselves_are_left_out() -> None:
         python=[event(CALL, 0, 5), event(CALL, 6, 9)],
         main=[kernel("while.1", 1, 4, 1), kernel("a", 1, 2, 2), kernel("b", 7, 8, 3), kernel("a", 3, 4, 4, "jit_copy")],
     )
-    calls = profiled_calls(data, {"a", "b"})
+    calls = profiled_calls(data, PROGRAMS, {"a", "b"})
     assert [[each.kernel for each in call.runs] for call in calls] == [["a"], ["b"]]
 
 
 def test_a_trace_without_events() -> None:
-    assert profiled_calls(recording(python=[]), {"a"}) == []
+    assert profiled_calls(recording(python=[]), PROGRAMS, {"a"}) == []

@@ -42,25 +42,17 @@ class ProfiledCall(NamedTuple):
     threads: int
 
 
-def profiled_calls(data: Any, kernels: Collection[str]) -> list[ProfiledCall]:
-    """The calls under annotations in a `ProfileData`, with the runs of the program that has most of these kernels."""
+def profiled_calls(data: Any, programs: Collection[str], kernels: Collection[str]) -> list[ProfiledCall]:
+    """The calls under annotations in a `ProfileData`, with the runs of these kernels of programs of these names."""
     events = _Events(data)
-    names = set(kernels)
-    runs = [events.pooled(run) for run in _runs_of(names, kernel_runs(data)) if run.kernel in names]
+    own = (run for run in kernel_runs(data) if run.program in programs and run.kernel in kernels)
+    runs = list(map(events.pooled, own))
     starts = [run.start for run in runs]
 
     def inside(start: float, end: float) -> list[PooledRun]:
         return runs[bisect_left(starts, start) : bisect_left(starts, end)]
 
     return [ProfiledCall(*each, inside(*each), events.threads(*each)) for each in sorted(events.windows)]
-
-
-def _runs_of(names: set[str], runs: list[KernelRun]) -> list[KernelRun]:
-    """The runs of the program that has most of these kernels. Its name is another's if it was loaded from the disk."""
-    programs: dict[tuple[str, str], list[KernelRun]] = {}
-    for run in runs:
-        programs.setdefault((run.module, run.program), []).append(run)
-    return max(programs.values(), key=lambda some: len({run.kernel for run in some} & names), default=[])
 
 
 class _Events:

@@ -12,6 +12,7 @@ from xlamini.core import Values, tree_map
 from xlamini.inspection.timing.measure.calls import CALL, profiled_calls
 from xlamini.inspection.timing.measure.overhead import MUCH, without_overhead
 from xlamini.inspection.timing.measure.shares import CallShares, RunShare, call_shares
+from xlamini.inspection.timing.trace.numbers import program_names
 from xlamini.inspection.units import shown
 from xlamini.inspection.xla.facts import Examined, MeasuredCall, MeasuredKernel
 from xlamini.runtime import Array
@@ -19,6 +20,7 @@ from xlamini.runtime.arrays.keys import PRNGKeyArray
 from xlamini.runtime.profiler.api import TraceAnnotation
 from xlamini.runtime.profiler.recording import ProfileOptions
 from xlamini.runtime.profiler.session import ProfileSession
+from xlamini.staging.run.jit.call_events import calls_heard
 from xlamini.transforms.sharding.device_put import block_until_ready
 
 LEAST_RUNS, LEAST_TRACED_RUNS, MOST_RUNS = 3, 5, 50
@@ -28,8 +30,9 @@ RUNS = f"{2 + 2 * LEAST_RUNS + LEAST_TRACED_RUNS} to {2 + 3 * MOST_RUNS} times"
 
 
 class MeasuredFunction(NamedTuple):
-    """A jitted function with its arguments, and whether it has effects."""
+    """A jitted function with its name and arguments, and whether it has effects."""
 
+    name: str
     call: Callable[..., Any]
     args: Values
     kwargs: dict[str, Any]
@@ -43,7 +46,7 @@ def measured(found: Examined, function: MeasuredFunction) -> Examined:
     as what else the machine does changes meanwhile. Each run gets copies of the arguments, to take their memory.
     """
     run = _Runs(function)
-    run.once()
+    programs = _programs(function.name, run.once)
     calls = run.repeated(LEAST_RUNS, SECONDS)
     options = ProfileOptions()
     options.python_tracer_level = 0
@@ -51,9 +54,18 @@ def measured(found: Examined, function: MeasuredFunction) -> Examined:
         run.once()
         run.repeated(LEAST_TRACED_RUNS, TRACED_SECONDS)
     calls += run.repeated(LEAST_RUNS, SECONDS)
-    traced = profiled_calls(session.profile_data, {kernel.name for kernel in found.kernels})[1:]
+    traced = profiled_calls(session.profile_data, programs, {kernel.name for kernel in found.kernels})[1:]
     ran = f"ran {run.count} times in all{', its effects too' if function.has_effects else ''}"
     return with_times(found, calls, ran, [*map(call_shares, traced)])
+
+
+def _programs(name: str, call: Callable[[], object]) -> set[str]:
+    """The names that a recording has for the programs of a function that is called, which has no segments."""
+    heard: list[Any] = []
+    with calls_heard(heard.append):
+        call()
+    executables = [event.program.executable for event in heard if event.name == name]
+    return {found for each in executables if each.is_single for found in program_names(each)}
 
 
 class _Runs:
