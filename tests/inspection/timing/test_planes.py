@@ -5,7 +5,7 @@ import pytest
 
 from tests.inspection.timing.planes import GPU, TPU, Planes, recording
 from xlamini.inspection.timing.report import TimeReport
-from xlamini.inspection.timing.trace.events import device_events, kernel_runs
+from xlamini.inspection.timing.trace.events import kernel_runs, trace_events
 from xlamini.inspection.timing.trace.files import Recording
 
 
@@ -26,7 +26,7 @@ def test_the_kernels_of_a_gpu() -> None:
 
 
 def test_the_copies_of_a_gpu() -> None:
-    _, transfers = device_events(recording(GPU))
+    transfers = trace_events(recording(GPU)).transfers
     assert [(t.device, t.direction, t.bytes, t.seconds) for t in transfers] == [
         ("/device:GPU:0", "H2D", 4096, pytest.approx(600e-9)),
         ("/device:GPU:0", "H2D", 4096, pytest.approx(600e-9)),

@@ -73,7 +73,8 @@ def test_a_program_from_a_cache_has_another_number() -> None:
     """In the table of programs than in the events."""
     read = profiler.read_trace(JAX)
     recording = read.trace.recordings[0]
-    read.trace.recordings = [recording._replace(programs=[p._replace(program=f"{p.name}(99)") for p in recording.programs])]
+    renamed = [program._replace(program=f"{program.name}(99)") for program in recording.programs]
+    read.trace.recordings = [recording._replace(programs=renamed)]
     assert read.table().rows == profiler.read_trace(JAX).table().rows
 
 

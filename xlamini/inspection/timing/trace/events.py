@@ -1,11 +1,12 @@
-"""The events of a recording that tell where time went: the runs of kernels, and the copies of devices."""
+"""The events of a recording that tell where time went: runs of kernels, copies of devices, what the host did."""
 from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
+from xlamini.inspection.timing.trace.host import HostActivity, outermost
 from xlamini.inspection.timing.trace.planes import plane_events
 from xlamini.inspection.timing.trace.runs import KernelRun, Transfer
 
@@ -21,18 +22,27 @@ def reading() -> Generator[None]:
 
 def kernel_runs(data: Any) -> list[KernelRun]:
     """The runs of kernels in a `ProfileData`, in the order in which they began."""
-    return device_events(data)[0]
+    return trace_events(data).runs
 
 
-def device_events(data: Any) -> tuple[list[KernelRun], list[Transfer]]:
-    """The runs of kernels in a `ProfileData`, and the copies, each in the order in which they began."""
+class TraceEvents(NamedTuple):
+    """The events of a recording, each list in the order in which they began; a CPU has no transfers."""
+
+    runs: list[KernelRun]
+    transfers: list[Transfer]
+    host: list[HostActivity]
+
+
+def trace_events(data: Any) -> TraceEvents:
+    """What a `ProfileData` tells, which is read once, as there may be millions of events."""
     with reading():
         found = sorted((e for plane in data.planes for e in plane_events(plane)), key=lambda event: event.start)
     runs = [event for event in found if isinstance(event, KernelRun)]
     # A thread of the host has the operations of a device's program too, while it starts them.
     of_devices = {run.module for run in runs if _is_on_device(run)}
-    own = [run for run in runs if _is_on_device(run) or run.module not in of_devices]
-    return own, [event for event in found if isinstance(event, Transfer)]
+    own = [run for run in runs if _is_on_device(run) or run.module not in of_devices] if of_devices else runs
+    host = outermost(event for event in found if isinstance(event, HostActivity))
+    return TraceEvents(own, [event for event in found if isinstance(event, Transfer)], host)
 
 
 def began(data: Any) -> int:

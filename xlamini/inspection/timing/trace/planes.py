@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from xlamini.inspection.timing.trace.host import HostActivity, kind_of_activity
 from xlamini.inspection.timing.trace.runs import KernelRun, Transfer
 from xlamini.inspection.xla.hlo import BODIES
 from xlamini.runtime.hlo.instructions import instruction
@@ -24,25 +25,43 @@ from xlamini.runtime.hlo.instructions import instruction
 _DEVICE = re.compile(r"/device:(GPU|TPU):\d+")
 _COPY = re.compile(r"Memcpy(\w+)")
 _SIZE = re.compile(r"\bsize:(\d+)")
+_KERNEL = re.compile(r"[\w.-]+")
+_OF_RUNTIME = {"ParseArguments"}
+_THREADS_OF_XLA = "tf_"
 _CALL = re.compile(r"(.*)\((\d+)\)")
 
 
-def plane_events(plane: Any) -> Iterable[KernelRun | Transfer]:
-    """The runs of kernels and the copies in a `ProfilePlane`."""
+def plane_events(plane: Any) -> Iterable[KernelRun | Transfer | HostActivity]:
+    """The runs of kernels, the copies, and what the host did, in a `ProfilePlane`."""
     device = _DEVICE.fullmatch(plane.name)
     if device is None:
         return _of_threads(plane)
     return _of_gpu(plane) if device[1] == "GPU" else _of_tpu(plane)
 
 
-def _of_threads(plane: Any) -> Iterator[KernelRun]:
+class _Kinds(dict[str, Any]):
+    """By the names of a thread's events: whether it may be a kernel, what it was that the host did, or None.
+
+    All else is much more, and the stats of an event take the most time, so that these are not read.
+    """
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = (name not in _OF_RUNTIME and bool(_KERNEL.fullmatch(name))) or kind_of_activity(name)
+        return self[name]
+
+
+def _of_threads(plane: Any) -> Iterator[KernelRun | HostActivity]:
+    kinds = _Kinds()
     for line in plane.lines:
+        is_of_host = plane.name.startswith("/host:CPU") and not line.name.startswith(_THREADS_OF_XLA)
         for event in line.events:
-            if "::" in (name := event.name) or "(" in name:
-                continue  # functions of the runtime, whose stats would take the most time
-            stats = dict(event.stats)
-            if "hlo_op" in stats and "hlo_module" in stats:
-                yield _run(plane.name, event, stats)
+            kind = kinds[event.name]
+            if kind is True:
+                stats = dict(event.stats)
+                if "hlo_op" in stats and "hlo_module" in stats:
+                    yield _run(plane.name, event, stats)
+            elif kind and is_of_host:
+                yield HostActivity(*kind, event.start_ns, event.end_ns)
 
 
 def _run(plane: str, event: Any, stats: dict[str, Any]) -> KernelRun:

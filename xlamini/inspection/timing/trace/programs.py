@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from xlamini.inspection.timing.trace.metadata import RecordedProgram
 from xlamini.inspection.timing.trace.numbers import program_number
-from xlamini.inspection.xla.hlo import BODIES, PLUMBING, HloComputation, Module
+from xlamini.inspection.xla.hlo import BODIES, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier
 from xlamini.runtime.execution.executable import ProgramOrigin

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 
 class KernelRun(NamedTuple):
-    """One run of a kernel. `program` is the name of the `module` with its number, `jit_step(3)`, as XLA writes it.
+    """One run of a kernel. `program` is the name of its `module` with a number, `jit_step(3)`, as XLA writes it.
 
-    Without a number it is the name. `call` is the same for all kernels of one call of a program. `opcode` is that of its instruction, where the trace
-    says so. `process` is that which recorded it, where there are several.
+    Without a number it is the name. `call` is the same for all kernels of one call of a program. `opcode` is that of
+    its instruction, where the trace says so. `process` is that which recorded it, where there are several.
     """
 
     module: str

@@ -5,9 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from xlamini.inspection.timing.trace.events import began, device_events, seconds_until_next, time_covered
+from xlamini.inspection.timing.trace.events import (
+    TraceEvents,
+    began,
+    seconds_until_next,
+    time_covered,
+    trace_events,
+)
 from xlamini.inspection.timing.trace.files import Recording
-from xlamini.inspection.timing.trace.host import HostActivity, host_activities
+from xlamini.inspection.timing.trace.host import HostActivity
 from xlamini.inspection.timing.trace.programs import TracedProgram, TracedPrograms
 from xlamini.inspection.timing.trace.runs import KernelRun, Transfer
 
@@ -52,30 +58,32 @@ class Trace:
         self.recordings, self._executables = recordings, executables
 
     @cached_property
-    def _events(self) -> tuple[list[KernelRun], list[Transfer]]:
+    def _events(self) -> TraceEvents:
+        found = [trace_events(recording.data) for recording in self.recordings]
+        if len(found) == 1 and not self.recordings[0].process:
+            return found[0]
         runs, transfers = list[KernelRun](), list[Transfer]()
         begins = [began(recording.data) for recording in self.recordings]
-        for recording, begin in zip(self.recordings, begins, strict=True):
+        for recording, own, begin in zip(self.recordings, found, begins, strict=True):
             later = (begin - min(begins)) if min(begins) else 0.0  # each file counts from its own beginning
-            own, copies = device_events(recording.data)
-            runs += (_moved(run, recording.process, later) for run in own)
-            transfers += (_moved(copy, recording.process, later) for copy in copies)
-        return sorted(runs, key=lambda run: run.start), sorted(transfers, key=lambda transfer: transfer.start)
+            runs += (_moved(run, recording.process, later) for run in own.runs)
+            transfers += (_moved(copy, recording.process, later) for copy in own.transfers)
+        return TraceEvents(sorted(runs, key=_start), sorted(transfers, key=_start), found[0].host)
 
     @property
     def runs(self) -> list[KernelRun]:
         """The runs of kernels, in the order in which they began."""
-        return self._events[0]
+        return self._events.runs
 
     @property
     def transfers(self) -> list[Transfer]:
         """The copies of devices, in the order in which they began; a CPU has none."""
-        return self._events[1]
+        return self._events.transfers
 
-    @cached_property
+    @property
     def host(self) -> list[HostActivity]:
         """What the host of the first process did, in the order in which it began."""
-        return host_activities(self.recordings[0].data)
+        return self._events.host
 
     @cached_property
     def devices(self) -> dict[str, list[KernelRun]]:
@@ -131,6 +139,10 @@ class Trace:
     def span(self) -> float:
         """The seconds from the first kernel's start to the last one's end."""
         return (max(run.end for run in self.runs) - self.runs[0].start) * 1e-9 if self.runs else 0.0
+
+
+def _start(event: KernelRun | Transfer) -> float:
+    return event.start
 
 
 def _moved(event: _Event, process: str, later: float) -> _Event:
