@@ -14,6 +14,7 @@ from xlamini.commands.run import answer_jax, parser, run_program
 from xlamini.core import LoadError
 from xlamini.inspection.page import checked_path
 from xlamini.inspection.timing.report import TimeReport
+from xlamini.inspection.timing.script.budget import MOST_CALLS
 from xlamini.inspection.timing.script.profile import RECORDED_SECONDS, ScriptProfile
 from xlamini.runtime.profiler.api import read_trace
 
@@ -25,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = parser("profile", ABOUT, instead="read")
     command.add_argument("--read", metavar="FOLDER", help="report on the trace in a folder or file, also one of JAX")
     command.add_argument("--seconds", type=float, default=RECORDED_SECONDS, metavar="N",
-        help="record kernels for N seconds from the first compilation on (%(default)g); each run takes a kilobyte")
+        help=f"record kernels for N seconds from the first compilation on (%(default)g), or {MOST_CALLS} calls")
     command.add_argument("--steps", type=int, metavar="N",
         help="report when a jitted function has run N times, and then let the script go on; a call takes 10 us more")
     command.add_argument("-o", dest="page", metavar="PAGE.html",

@@ -10,6 +10,7 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
+from xlamini.inspection.timing.script import profile as profile_of_script
 from xlamini.inspection.timing.script.profile import ScriptProfile
 from xlamini.inspection.timing.script.waits import HostWaits
 
@@ -147,7 +148,8 @@ def test_a_trace_of_the_script_itself() -> None:
             step(x).block_until_ready()
     assert [row.calls for row in own.table(by="program").rows] == [1]
     assert [row.calls for row in found.kernels.rows][:1] == [1]
-    assert str(found).endswith("The script took a trace of its own, and those from then on are not listed.")
+    assert str(found).endswith("The script took a trace of its own, and those from then on are not listed. "
+                               "Shares of kernels are of the time before.")  # fmt: skip
 
 
 def test_recording_has_an_end() -> None:
@@ -158,7 +160,28 @@ def test_recording_has_an_end() -> None:
             time.sleep(0.01)
     (row, *_) = found.kernels.rows
     assert 0 < row.calls < 50
-    assert str(found).endswith("Kernels were recorded for 0.05 s, and those from then on are not listed.")
+    assert "\nKernels were recorded for 0.05 s, and those from then on are not listed. Shares" in str(found)
+
+
+@pytest.mark.full
+def test_recording_ends_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of kernels are of the recorded time, and the line of calls is that of calls to the end."""
+    monkeypatch.setattr(profile_of_script, "MOST_CALLS", 20)
+    step, x = xlamini.jit(lambda x: jnp.tanh(x @ x)), jnp.ones((512, 512))
+    step(x).block_until_ready()
+    with ScriptProfile() as found:
+        for _ in range(80):
+            x = step(x).block_until_ready()
+    (row, *_) = found.kernels.rows
+    assert 0 < row.calls < 80
+    assert str(found).endswith("Kernels were recorded for 20 calls of programs, and those from then on are not listed. "
+                               "Shares of kernels are of the time before.")  # fmt: skip
+    assert sum(found.recorded.on_device.values()) == pytest.approx(found.wall)
+    assert found.recorded.on_device["the device was not recorded"] > 0
+    before, after = (sum(s.seconds for s in some) for some in (found.recorded.sampled, found.recorded.samples))
+    assert before == pytest.approx(after)
+
+
 
 
 def test_programs_of_functions_that_are_gone_have_lines() -> None:

@@ -131,14 +131,16 @@ def _fix_of(found: ScriptRecord, entry: Compilation) -> tuple[str, str]:
 def eager(found: ScriptRecord) -> Iterator[TimeFinding]:
     """Small operations run one by one, as their line is in no jitted function."""
     row = next((row for row in found.lines.rows if row.name == EAGER), None)
-    lines = by_line(sample for sample in found.samples if sample.does == LIBRARY)
+    lines = by_line(s for s in found.samples if s.does == LIBRARY and found.is_watched(s))
     if row is not None and row.calls >= _MANY and lines:
+        count = f"{row.calls}" if found.is_whole else f"more than {row.calls}"
         text = (
-            f"{row.calls} operations ran one by one outside of jit ({row.detail}), most of them at {lines[0].line}; "
-            "put the lines that repeat them into a jitted function"
+            f"{count} operations ran one by one outside of jit ({row.detail}), most of them at {lines[0].line}; put "
+            "the lines that repeat them into a jitted function"
         )
-        seconds = sum(line.seconds for line in lines) + sum(e.total for e in found.compiled if e.is_own)
-        yield TimeFinding(seconds / found.wall, text, place(lines[0].line))
+        share = sum(line.seconds for line in lines) / found.watched
+        compiled = sum(e.total for e in found.compiled if e.is_own) / found.wall
+        yield TimeFinding(share + compiled, text, place(lines[0].line))
 
 
 def converted(found: ScriptRecord) -> Iterator[TimeFinding]:
@@ -192,7 +194,7 @@ def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
             f"{lines[0].seconds / seconds:.0%}; prepare the next batches in a thread or another process while the "
             "device works, or do less for each"
         )
-        yield TimeFinding(seconds / found.wall, text, place(lines[0].line))
+        yield TimeFinding(seconds / found.watched, text, place(lines[0].line))
 
 
 HOST_CAUSES: list[Callable[[ScriptRecord], Iterator[TimeFinding]]] = [

@@ -11,6 +11,7 @@ from typing import Any
 
 from xlamini.core.events import COMPILED, COMPILING, subscribe, unsubscribe
 from xlamini.inspection.timing.causes.findings import TimeFindings, of_trace, worthwhile
+from xlamini.inspection.timing.script.budget import MOST_CALLS, CallBudget
 from xlamini.inspection.timing.script.causes import HOST_CAUSES
 from xlamini.inspection.timing.script.record import ScriptRecord
 from xlamini.inspection.timing.script.samples import Samples
@@ -33,7 +34,7 @@ _LONG = 200
 class ScriptProfile:
     """A context manager that records what runs in it; afterwards it is a report, and `str` its text.
 
-    Kernels are recorded for `seconds` from the first compilation on, as each run takes about a kilobyte. It ends with
+    Kernels are recorded for `seconds` from the first compilation on, or `MOST_CALLS` calls of programs. It ends with
     the block, by `os._exit`, or after `steps` calls of one program, and `on_end` is then called with it. A child that
     the script forks has none.
     """
@@ -59,8 +60,9 @@ class ScriptProfile:
         self._session.gives_way = True
         self.waits, self.transfers, self._samples = HostWaits(), Transfers(), Samples()
         self._stack, self._known, self._began, self._programs = ExitStack(), 0, 0.0, list[Any]()
-        self._timer = threading.Timer(seconds, self._end_of_time)
+        self._timer = threading.Timer(seconds, self._end_of_kernels)
         self._timer.daemon = True
+        self._budget = CallBudget(MOST_CALLS, self._end_of_kernels)
         self._listeners = self._begin, self._note  # objects by which they are found again
         self.wall, self.seconds, self.is_late = 0.0, seconds, False
         self._steps = None if steps is None else StepCount(steps, self.end)
@@ -101,11 +103,12 @@ class ScriptProfile:
         self._timer.cancel()
         self.is_whole = self._session.is_running
         self._stack.close()
+        self.is_whole = self.is_whole and not self.is_late  # which a thread may have said meanwhile
         self.compiled = Compilations(list(compilations())[self._known :])
         report = self._session._report("profile")
         self.recorded = ScriptRecord(
-            self.wall, self.compiled, self.waits, self.transfers, self._samples.found, report, self._began,
-            self._programs,
+            self.wall, self.compiled, self.waits, self.transfers, self._samples.found, report, self.is_whole,
+            self._began, self._programs,
         )  # fmt: skip
         self.kernels: TimeTable = self.recorded.lines
         self._on_end(self)
@@ -113,6 +116,7 @@ class ScriptProfile:
     def _record(self) -> None:
         """Begin to record kernels."""
         self._stack.enter_context(self._session)
+        self._stack.enter_context(self._budget)
         self._began = time.perf_counter()
 
     def _begin(self, event: object) -> None:
@@ -127,7 +131,8 @@ class ScriptProfile:
         if program.ledger_entry is not None and len(program.pruned.eqns) >= _LONG:
             self._programs.append((program.ledger_entry, program.pruned))
 
-    def _end_of_time(self) -> None:
+    def _end_of_kernels(self) -> None:
+        """End the recording, while the script goes on."""
         if self._session.is_running:
             self.is_late = True
             self._session.finish()
@@ -139,7 +144,7 @@ class ScriptProfile:
     @cached_property
     def _found(self) -> TimeFindings:
         of_host = (each for cause in HOST_CAUSES for each in cause(self.recorded))
-        return worthwhile([*of_host, *of_trace(self.recorded.report.trace, self.wall)])
+        return worthwhile([*of_host, *of_trace(self.recorded.report.trace, self.recorded.watched)])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as a page (`.html`) or as its content (`.json`); ValueError for another ending."""
@@ -147,11 +152,18 @@ class ScriptProfile:
 
     def notes(self) -> list[str]:
         """What the report lacks."""
-        why = f"Kernels were recorded for {self.seconds:g} s" if self.is_late else "The script took a trace of its own"
-        notes = [] if self.is_whole else [f"{why}, and those from then on are not listed."]
+        partial = f"{self._why()}, and those from then on are not listed. Shares of kernels are of the time before."
+        notes = [] if self.is_whole else [partial]
         if self._steps is not None and self._steps.function:
             notes.append(f"This is until {self._steps.function} had run {self._steps.steps} times; the script goes on.")
         return notes
+
+    def _why(self) -> str:
+        """Why the recording is not whole."""
+        if not self.is_late:
+            return "The script took a trace of its own"
+        what = f"{MOST_CALLS} calls of programs" if self._budget.is_spent else f"{self.seconds:g} s"
+        return f"Kernels were recorded for {what}"
 
     def __str__(self) -> str:
         return script_text(self.recorded, self.findings(), self.notes())

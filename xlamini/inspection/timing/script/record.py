@@ -1,12 +1,14 @@
 """What was recorded of a script, for the causes and the text of its report."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from xlamini.inspection.timing.report import TimeReport
-from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample
+from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample, by_line
 from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import HostWaits
 from xlamini.inspection.timing.table import TimeTable
@@ -15,6 +17,7 @@ from xlamini.staging.compile.ledger import Compilation, Compilations
 
 CALLS = "calls"
 """What a thread does that calls a jitted function of the user's, which begins its program."""
+_MAY_CALL = PYTHON, LIBRARY
 _PHASES = {"tracing": ("trace", "rewrite"), "lowering": ("lower",), "compiling": ("compile", "load")}
 
 
@@ -22,8 +25,8 @@ _PHASES = {"tracing": ("trace", "rewrite"), "lowering": ("lower",), "compiling":
 class ScriptRecord:
     """The wall time of a script, what its host did meanwhile, and the report of its kernels.
 
-    `began` is when kernels began to be recorded, on the clock of the samples; `programs` are the jaxprs of large
-    programs with their entries in the ledger.
+    `is_whole` says whether kernels were recorded to the end. `began` is when that began, on the clock of the samples;
+    `programs` are the jaxprs of large programs with their entries in the ledger.
     """
 
     wall: float
@@ -32,6 +35,7 @@ class ScriptRecord:
     transfers: Transfers
     sampled: list[FrameSample]
     report: TimeReport
+    is_whole: bool
     began: float
     programs: list[tuple[Compilation, Any]]
 
@@ -54,13 +58,19 @@ class ScriptRecord:
 
     @cached_property
     def samples(self) -> list[FrameSample]:
-        """The samples of the thread that ran the script; those in calls of jitted functions say so."""
-        calls = Spans(self.calls)
-        mine = [sample for sample in self.sampled if sample.is_main]
-        return [
-            sample._replace(does=CALLS) if sample.does in (PYTHON, LIBRARY) and self.traced(sample) in calls else sample
+        """The samples of the thread that ran the script; those in calls of jitted functions say so.
+
+        After the recording nobody knows which these are, and a sample is divided as those of its line were before.
+        """
+        mine, calls = [sample for sample in self.sampled if sample.is_main], Spans(self.calls)
+        seen = [
+            sample._replace(does=CALLS) if sample.does in _MAY_CALL and self.traced(sample) in calls else sample
             for sample in mine
+            if self.is_watched(sample)
         ]
+        shares = _shares_of_calls(seen)
+        later = (_divided(s, shares.get(s.line, 0.0)) for s in mine if not self.is_watched(s))
+        return [*seen, *chain.from_iterable(later)]
 
     def traced(self, sample: FrameSample) -> float:
         """When a sample was taken, in seconds from the beginning of the recording."""
@@ -89,9 +99,30 @@ class ScriptRecord:
     @property
     def on_device(self) -> dict[str, float]:
         """The wall time by what the device did meanwhile."""
-        return {"a program ran on the device": self.device.seconds, "no program ran": self.idle}
+        idle = max(self.watched - self.device.seconds, 0.0)
+        known = {"a program ran on the device": self.device.seconds, "no program ran": idle}
+        return known if self.is_whole else {**known, "the device was not recorded": self.wall - self.watched}
 
     @property
-    def idle(self) -> float:
-        """The seconds in which no program ran on a device."""
-        return max(self.wall - self.device.seconds, 0.0)
+    def watched(self) -> float:
+        """The wall time without that in which kernels were not recorded."""
+        return self.wall if self.is_whole else min(self.report.trace.recorded, self.wall)
+
+    def is_watched(self, sample: FrameSample) -> bool:
+        """Whether a sample was taken before the end of the recording."""
+        return self.is_whole or self.traced(sample) < self.report.trace.recorded
+
+
+def _shares_of_calls(samples: Sequence[FrameSample]) -> dict[str, float]:
+    """For each line the share of its samples that are in calls."""
+    calls = {each.line: each.seconds for each in by_line(s for s in samples if s.does == CALLS)}
+    both = by_line(s for s in samples if s.does in (CALLS, *_MAY_CALL) and s.line in calls)
+    return {each.line: calls[each.line] / each.seconds for each in both}
+
+
+def _divided(sample: FrameSample, share: float) -> list[FrameSample]:
+    """A sample in two, of which the second has this share and is in a call; itself if it cannot be."""
+    if sample.does not in _MAY_CALL or not share:
+        return [sample]
+    own, call = sample.seconds * (1 - share), sample.seconds * share
+    return [sample._replace(seconds=own), sample._replace(seconds=call, does=CALLS)]

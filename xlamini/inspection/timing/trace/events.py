@@ -45,11 +45,12 @@ def trace_events(data: Any) -> TraceEvents:
     return TraceEvents(own, [event for event in found if isinstance(event, Transfer)], host)
 
 
-def began(data: Any) -> int:
-    """The time at which a recording began, which its events count from, in nanoseconds; 0 if it does not say."""
+def recorded(data: Any) -> tuple[int, int]:
+    """When a recording began, which its events count from, and ended, in nanoseconds; 0 if it does not say."""
     with reading():
         plane = data.find_plane_with_name("Task Environment")
-        return int(dict(plane.stats).get("profile_start_time", 0)) if plane is not None else 0
+        stats = {} if plane is None else dict(plane.stats)
+    return int(stats.get("profile_start_time", 0)), int(stats.get("profile_stop_time", 0))
 
 
 def _is_on_device(run: KernelRun) -> bool:

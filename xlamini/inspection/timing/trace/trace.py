@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from xlamini.inspection.timing.trace.events import (
     TraceEvents,
-    began,
+    recorded,
     seconds_until_next,
     time_covered,
     trace_events,
@@ -63,7 +63,7 @@ class Trace:
         if len(found) == 1 and not self.recordings[0].process:
             return found[0]
         runs, transfers = list[KernelRun](), list[Transfer]()
-        begins = [began(recording.data) for recording in self.recordings]
+        begins = [recorded(recording.data)[0] for recording in self.recordings]
         for recording, own, begin in zip(self.recordings, found, begins, strict=True):
             later = (begin - min(begins)) if min(begins) else 0.0  # each file counts from its own beginning
             runs += (_moved(run, recording.process, later) for run in own.runs)
@@ -129,6 +129,12 @@ class Trace:
     def of_library(self) -> frozenset[str]:
         """The programs of functions of the library that are called outside of jit."""
         return next(iter(self._sources.values())).of_library
+
+    @property
+    def recorded(self) -> float:
+        """The seconds of the first process's recording."""
+        start, end = recorded(self.recordings[0].data)
+        return (end - start) * 1e-9
 
     @property
     def covered(self) -> float:
