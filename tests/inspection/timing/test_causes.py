@@ -33,7 +33,7 @@ CAUSES = {
     "recompiles": ("@jax.jit", "step (FILE:LINE) was compiled 12 times: x is float32[41,64], before float32[40,64]"),
     "host_sync": ("float(value)", "FILE:LINE (<module>) waits for the device 300 times; keep the arrays"),
     "callback": ("jax.pure_callback(", "FILE:LINE calls Python from a compiled program, 100 times"),
-    "small_operations": ("force = ", "18001 operations ran one by one outside of jit (jit_neg, "),
+    "small_operations": ("force = ", "9001 operations ran one by one outside of jit (jit_neg, "),
     "transposed_product": ("table.T @ h", "FILE:LINE multiplies by an array that lies transposed, 100 times; keep it"),
     "gather_for_slice": ("series[rows]", "FILE:LINE picks neighbours by an array of indices, one by one"),
     "float64": ("x * scale", "FILE:LINE makes float64 of float32, as the other"),

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from xlamini.runtime.execution.dispatch import post_hook
 
-MOST_CALLS = 20_000
-"""Calls of small operations; to record and read so many takes less than a second."""
+MOST_CALLS = 10_000
+"""To record and read so many calls of small operations takes half a second."""
 
 
 class CallBudget:
