@@ -45,6 +45,13 @@ def test_the_shortest_run_keeps_a_tenth_and_the_rest_is_taken_in_proportion() ->
     assert found.kernels + found.around == pytest.approx(20.0)
 
 
+def test_all_parts_of_a_call_that_took_less_get_more_in_proportion() -> None:
+    kernels = {"large": kernel(6.0), "small": kernel(2.0, runs=10)}
+    found, made = without_overhead(call(20.0, kernels, 1.0, 1.0), kernels)
+    assert (made["large"].seconds, made["small"].seconds) == pytest.approx((12.0, 4.0))
+    assert (found.kernels, found.between, found.around) == pytest.approx((16.0, 2.0, 2.0))
+
+
 def test_a_call_without_kernels_is_left_alone() -> None:
     before = call(1.0, {}, 0.0, 3.0)
     assert without_overhead(before, {}) == (before, {})

@@ -127,7 +127,7 @@ def _words(found: MeasuredCall, ran: str) -> str:
     more = found.traced / found.seconds - 1
     beside = f" ({more:+.0%})" if abs(more) > MUCH else ""
     threads = "1 thread" if found.threads == 1 else f"{found.threads} threads"
-    corrected = ", and what that took more was taken away" if more > MUCH else ""
+    corrected = ", and its parts are scaled to one without" if abs(more) > MUCH else ""
     return (
         f"{calls}. {kernels} were in kernels{pool}, on {threads}, {between} between them, and {around} "
         f"before the first and after the last. Under the profiler a call took {traced}{beside}{corrected}."

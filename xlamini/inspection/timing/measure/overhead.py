@@ -3,6 +3,9 @@
 It writes events for each run of a kernel, in a time that is the same for all of them: for a loop over small kernels
 that is many times what the kernels take. So each run gives up equal parts of what a call took more, but no more than
 nine tenths of the shortest run, and all parts of a call give up the rest in proportion.
+
+Where a call took less, something else held up those without the profiler, as LAPACK's threads do that wait for each
+other on busy cores. That may have been in any part, and all of them get more in proportion.
 """
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from collections.abc import Mapping
 from xlamini.inspection.xla.facts import MeasuredCall, MeasuredKernel
 
 MUCH = 0.05
-"""A call that takes so much more under the profiler, as a share, is corrected; less is the noise of the machine."""
+"""A call that takes so much more or less under the profiler, as a share, is corrected; a smaller part is noise."""
 _LEAST = 0.1
 """The share of its time that the shortest run keeps."""
 
@@ -19,10 +22,11 @@ Kernels = Mapping[str, MeasuredKernel]
 
 
 def without_overhead(call: MeasuredCall, kernels: Kernels) -> tuple[MeasuredCall, Kernels]:
-    """A call and its kernels with times that add up to the call's without the profiler, if it took much longer."""
+    """A call and its kernels with times that add up to the call's without the profiler, if that is much else."""
     more, runs = call.traced - call.seconds, sum(kernel.runs for kernel in kernels.values())
-    if more <= MUCH * call.seconds or not runs:
+    if abs(more) <= MUCH * call.seconds or not runs:
         return call, kernels
+    more = max(more, 0.0)
     inside = call.kernels / (call.kernels + call.between)
     shortest = min(kernel.seconds / kernel.runs for kernel in kernels.values() if kernel.runs)
     each = min(inside * more / runs, (1 - _LEAST) * shortest)
