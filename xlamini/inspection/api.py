@@ -28,7 +28,7 @@ def inspect(
     with limits. "here" is the device of the arguments; others are the names that `xlamini.target` takes. The text of
     source files becomes part of the report, unless `source` is false. With `values` the function also runs, equation by
     equation, on arguments that must be arrays. With `measure` the compiled function runs here on copies of such
-    arguments, 13 to 152 times, its effects too: beside the predicted times, the kernels, the equations and the lines
+    arguments, 13 to 154 times, its effects too: beside the predicted times, the kernels, the equations and the lines
     have those that the profiler saw, and the call has the median by the clock, for `report.check(time="<300ms")`.
 
     Raises what `jit` raises for a function that it cannot trace. A target whose compiler is missing, or a program that

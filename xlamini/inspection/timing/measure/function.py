@@ -23,9 +23,10 @@ from xlamini.runtime.profiler.session import ProfileSession
 from xlamini.staging.run.jit.call_events import calls_heard
 from xlamini.transforms.sharding.device_put import block_until_ready
 
-LEAST_RUNS, LEAST_TRACED_RUNS, MOST_RUNS = 3, 5, 50
-SECONDS, TRACED_SECONDS = 0.25, 0.5
-RUNS = f"{2 + 2 * LEAST_RUNS + LEAST_TRACED_RUNS} to {2 + 3 * MOST_RUNS} times"
+ROUNDS, LEAST_RUNS, LEAST_TRACED_RUNS, MOST_RUNS = 3, 2, 1, 25
+SECONDS = 1 / 6
+"""Of a round's runs without the profiler, and of those with it."""
+RUNS = f"{1 + ROUNDS * (LEAST_RUNS + 1 + LEAST_TRACED_RUNS)} to {1 + ROUNDS * (2 * MOST_RUNS + 1)} times"
 """How often a function is run in all, in words."""
 
 
@@ -42,21 +43,28 @@ class MeasuredFunction(NamedTuple):
 def measured(found: Examined, function: MeasuredFunction) -> Examined:
     """What XLA says of a program, with the measured times of a jitted function that runs it.
 
-    The function runs once, then half a second by the clock, one half before and one after as long under the profiler,
-    as what else the machine does changes meanwhile. Each run gets copies of the arguments, to take their memory.
+    The function runs once, then half a second by the clock and as long under the profiler, by turns, as what else the
+    machine does changes meanwhile. Each run gets copies of the arguments, to take their memory.
     """
-    run = _Runs(function)
+    run, calls, sessions = _Runs(function), list[float](), list[ProfileSession]()
     programs = _programs(function.name, run.once)
-    calls = run.repeated(LEAST_RUNS, SECONDS)
+    for _ in range(ROUNDS):
+        calls += run.repeated(LEAST_RUNS, SECONDS)
+        sessions.append(_traced(run))
+    names = {kernel.name for kernel in found.kernels}
+    traced = [call for each in sessions for call in profiled_calls(each.profile_data, programs, names)[1:]]
+    ran = f"ran {run.count} times in all{', its effects too' if function.has_effects else ''}"
+    return with_times(found, calls, ran, [*map(call_shares, traced)])
+
+
+def _traced(run: _Runs) -> ProfileSession:
+    """A recording of runs; the first one is slower than the others."""
     options = ProfileOptions()
     options.python_tracer_level = 0
     with ProfileSession(profiler_options=options) as session:
         run.once()
-        run.repeated(LEAST_TRACED_RUNS, TRACED_SECONDS)
-    calls += run.repeated(LEAST_RUNS, SECONDS)
-    traced = profiled_calls(session.profile_data, programs, {kernel.name for kernel in found.kernels})[1:]
-    ran = f"ran {run.count} times in all{', its effects too' if function.has_effects else ''}"
-    return with_times(found, calls, ran, [*map(call_shares, traced)])
+        run.repeated(LEAST_TRACED_RUNS, SECONDS)
+    return session
 
 
 def _programs(name: str, call: Callable[[], object]) -> set[str]:
