@@ -58,6 +58,8 @@ export function profile({ runs = 60, kernels = 6, devices = 2, name = "train.py"
         place: `${FILE}:3`,
         command: "python -m xlamini inspect x",
         snippet: "f",
+        page: "page_files/step.html",
+        unwritten: "",
       },
     ],
     kernels: {
@@ -90,6 +92,8 @@ const hostile = () => {
   it.kernels.name[0] = HOSTILE[1];
   it.findings[0].text = HOSTILE[1];
   it.timeline.devices[0] = HOSTILE[0];
+  it.programs[0].page = "javascript:globalThis.pwned=1";
+  it.programs[0].unwritten = HOSTILE[1];
   return it;
 };
 

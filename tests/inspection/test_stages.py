@@ -19,7 +19,7 @@ from xlamini import lax
 from xlamini.core.program import jaxpr
 from xlamini.core.program.jaxpr import jaxprs_in
 from xlamini.inspection import equations as column
-from xlamini.inspection.build import InspectedCall, Inspection, ReportOptions
+from xlamini.inspection.build import Inspection, ReportOptions
 from xlamini.inspection.memory import memory_of
 from xlamini.inspection.recording import Recorder, recording
 from xlamini.inspection.stablehlo import text_of
@@ -67,9 +67,8 @@ def staged(fun: Callable[..., Any], *args: Any) -> Staged:
     recorder = Recorder()
     with recording(recorder):
         jitted = xlamini.jit(fun)
-        call = InspectedCall(jitted, args, {})
-        inspection = Inspection(jitted.trace.__self__, call, xlamini.debug.compilations(), ReportOptions())
-        traced = inspection.traced
+        traced = jitted.trace(*args)
+        inspection = Inspection(traced, xlamini.debug.compilations(), ReportOptions())
         lowered = traced.lower()
         final = inspection._add_programs(recorder, lowered._program)
         inspection.stages.add_stablehlo(text_of(lowered), "cpu", final, target=0, seconds=0.0)

@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.read is not None:
         return _read(command, options)
     answer_jax()
-    with ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page)):
+    inspects = options.page is not None and options.page.endswith(".html")
+    with ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page), inspects):
         _ = run_program(options)  # its functions have the programs by which kernels find their lines
     return 0
 
@@ -72,7 +73,7 @@ def _check(command: argparse.ArgumentParser, options: argparse.Namespace) -> Non
 def _save(profile: ScriptProfile | TimeReport, page: str) -> bool:
     """Write the page, if that is possible: a script keeps its own exit status."""
     try:
-        profile.save(page)
+        profile.save(page, say=lambda text: print(f"profile: {text}", file=sys.stderr, flush=True))
     except OSError as error:
         print(f"The page was not written: {error}", file=sys.stderr)
         return False

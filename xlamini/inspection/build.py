@@ -51,30 +51,35 @@ class ReportOptions(NamedTuple):
     measure: bool = False
 
 
-class InspectedCall(NamedTuple):
-    """A call of a jitted function."""
-
-    call: Callable[..., Any]
-    args: Values
-    kwargs: dict[str, Any]
+Measure = Callable[[Examined], Examined]
+"""Adds the measured times to what XLA says of a program."""
 
 
 class Inspection:
-    """A function that is inspected for certain arguments, and the report so far."""
+    """A traced function that is inspected, and the report so far.
 
-    arguments: InspectedCall
+    `fun` is the function itself, for its lints. `seconds` is the time of tracing, `earlier` is what the ledger has of
+    the function.
+    """
+
     compilations: Compilations
-    fun: Callable[..., Any]
+    fun: Callable[..., Any] | None
     options: ReportOptions
     traced: Traced
     seconds: float
     stages: Stages
 
-    def __init__(self, jitted: Jitted, arguments: InspectedCall, earlier: Compilations, options: ReportOptions):
-        start = time.perf_counter()
-        self.fun, self.traced = jitted.fun, jitted.traced(*arguments.args, **arguments.kwargs)
-        self.seconds, self.stages = time.perf_counter() - start, Stages()
-        self.arguments, self.options, self.compilations = arguments, options, earlier
+    def __init__(
+        self,
+        traced: Traced,
+        earlier: Compilations,
+        options: ReportOptions,
+        measure: Measure | None = None,
+        fun: Callable[..., Any] | None = None,
+        seconds: float = 0.0,
+    ):
+        self.traced, self.options, self.compilations, self.fun = traced, options, earlier, fun
+        self.measure, self.seconds, self.stages = measure, seconds, Stages()
         self.first: Lowered | None = None
         self.programs: list[Jaxpr] = []
         self.content: dict[str, Any] = {}
@@ -128,14 +133,9 @@ class Inspection:
             facts = {"target": len(targets), "seconds": seconds}
             stablehlo = self.stages.add_stablehlo(text, program.device.platform, final, **facts)
             found = dataclasses.replace(_result(examined, name), lower_seconds=seconds)
-        if self.options.measure and name == HERE and found.error is None:
-            found = self.part("measure", partial(self._measured, found), found)
+        if self.measure is not None and name == HERE and found.error is None:
+            found = self.part("measure", partial(self.measure, found), found)
         targets.append(self._entry(found, final, stablehlo))
-
-    def _measured(self, found: Examined) -> Examined:
-        """With static arguments the compiled program takes others than the function, so the function is called."""
-        call, effects = self.arguments, bool(self.traced._program.jaxpr.effects)
-        return measured(found, MeasuredFunction(self.traced.fun_name, call.call, call.args, call.kwargs, effects))
 
     def _add_programs(self, recorder: Recorder, program: CompileRequest) -> int:
         """Add the stages that are jaxprs; the number of the last one, which is lowered."""
@@ -188,7 +188,7 @@ class Inspection:
         return memory_of(self.traced.memory_plan(), program, self.stages.rows_of(program), self.stages.table)
 
     def _lints(self) -> list[Finding]:
-        return list(found_in(program_of(self.fun, self.traced)))
+        return [] if self.fun is None else list(found_in(program_of(self.fun, self.traced)))
 
     def _strip(self) -> list[dict[str, Any]]:
         """The way from Python to the kernels of the first target that was lowered for, with counts and seconds."""
@@ -210,7 +210,13 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Rep
     compilations, recorder = jitted.compilations(), Recorder()
     fresh = _anew(jitted.trace.__self__)
     with recording(recorder):
-        inspection = Inspection(fresh, InspectedCall(jitted, args, kwargs), compilations, options)
+        start = time.perf_counter()
+        traced = fresh.traced(*args, **kwargs)
+        seconds = time.perf_counter() - start
+        # With static arguments the compiled program takes others than the function, so the function is called.
+        function = MeasuredFunction(traced.fun_name, jitted, args, kwargs, bool(traced._program.jaxpr.effects))
+        measure = partial(measured, function=function) if options.measure else None
+        inspection = Inspection(traced, compilations, options, measure, fresh.fun, seconds)
         with paused_gc():
             content = inspection.run(recorder)
         if options.values and content["failure"] is None:
@@ -219,6 +225,13 @@ def build_report(jitted: Any, args: Values, kwargs: dict[str, Any], options: Rep
             run = partial(values_of, inspection.traced, args, kwargs, fresh.traced, inspection.stages.table)
             content["values"] = inspection.part("values", run, None)
     return content
+
+
+def build_program_report(traced: Traced, earlier: Compilations, measure: Measure) -> dict[str, Any]:
+    """The content of the report of a function that was traced before: it is compiled again, and nothing of it runs."""
+    recorder, seconds = Recorder(), sum(entry.seconds.get("trace", 0.0) for entry in earlier)
+    with recording(recorder), paused_gc():
+        return Inspection(traced, earlier, ReportOptions(), measure, seconds=seconds).run(recorder)
 
 
 def _anew(jitted: Jitted) -> Jitted:

@@ -2,6 +2,7 @@
 
 import { h, put } from "../dom.js";
 import * as format from "../format.js";
+import { inspections } from "./inspections.js";
 import { pickKernel, pickLine } from "./model.js";
 
 const FEW = 6;
@@ -30,7 +31,12 @@ export class Dock {
     put(
       this.element,
       h("div", { class: "dock-what" }, h("code", { class: "dock-title", title }, title), this.actions()),
-      h("div", { class: "facts" }, choice.kind === "line" ? lineFacts(choice.line) : kernelFacts(choice.kernel)),
+      h(
+        "div",
+        { class: "facts" },
+        choice.kind === "line" ? lineFacts(choice.line) : kernelFacts(choice.kernel),
+        inspections(this.app.model, choice.kernels, choice.kind === "line" ? "source&heat=measured" : "kernels"),
+      ),
       this.thread(choice),
     );
   }

@@ -176,6 +176,16 @@ def test_keys(opened_profile: Open) -> None:
     assert driver.execute_script("return profiler.state.pick") is None
 
 
+def test_programs_lines_and_kernels_link_to_inspect(opened_profile: Open) -> None:
+    links = """return [...document.querySelectorAll('a[target]')].map((it) => it.getAttribute('href'))"""
+    driver = opened_profile("small", "pick=line:0")
+    source = "page_files/step.html#screen=source&heat=measured"
+    assert driver.execute_script(links) == ["page_files/step.html#screen=summary", source]
+    go(driver, screen="kernels", pick="kernel:1")
+    assert driver.execute_script(links) == ["page_files/step.html#screen=kernels"]
+    assert opened_profile("hostile", "pick=line:0").execute_script(links) == []
+
+
 def test_a_command_is_copied(opened_profile: Open) -> None:
     driver = opened_profile("small")
     assert texts(driver, ".copyable code") == ["python -m xlamini inspect x", "f"]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import gc
 import gzip
 import json
 import re
@@ -134,7 +135,9 @@ def test_the_line_of_a_finding_is_a_row_with_its_text() -> None:
 def test_a_page_has_its_content(script: ScriptProfile, saved: dict[str, Any], tmp_path: Path) -> None:
     script.save(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text("utf-8")
-    assert embedded(text) == saved
+    content = embedded(text)
+    content["programs"] = [{**program, "page": None} for program in content["programs"]]
+    assert content == saved
     assert text.startswith("<!doctype html>")
     assert "<title>xlamini profile</title>" in text
     assert len(page({"schema": 1}, template="profile")) < 100_000
@@ -153,7 +156,59 @@ def test_a_session_is_saved_and_says_what_it_cannot(tmp_path: Path) -> None:
     assert {share["of"] for share in content["shares"]} == {"device"}
     with pytest.raises(ValueError, match=r"save: path must end in \.html or \.json, got '.*page\.txt'"):
         session.save(tmp_path / "page.txt")
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["page.html"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["page.html", "page_files"]
+
+
+def test_a_page_links_to_inspections_with_the_times_of_the_trace(tmp_path: Path) -> None:
+    traced, said = list[int](), list[str]()
+
+    def step(x: Any) -> Any:
+        traced.append(1)
+        return layer(x)
+
+    def main() -> None:
+        jitted, x = xlamini.jit(step), jnp.ones((96, 96))
+        for _ in range(4):
+            jitted(x).block_until_ready()
+
+    with ScriptProfile(inspects=True) as found:
+        main()
+    found.save(tmp_path / "my page.html", said.append)
+    program = embedded((tmp_path / "my page.html").read_text("utf-8"))["programs"][0]
+    assert (program["page"], program["unwritten"]) == ("my%20page_files/step.html", "")
+    assert said == [f"inspecting step, which is compiled again, for {tmp_path / 'my page_files' / 'step.html'}"]
+    report = embedded((tmp_path / "my page_files" / "step.html").read_text("utf-8"))
+    (target,) = report["targets"]
+    assert traced == [1]
+    assert [argument["name"] for argument in report["arguments"]] == ["x"]
+    assert target["measured"]["count"] == 4
+    measured = sum(kernel["measured"]["seconds"] for kernel in target["kernels"])
+    assert measured == pytest.approx(target["measured"]["kernels"])
+    assert report["failure"] is None
+
+
+def test_a_function_that_is_gone_is_said_and_loses_no_page(tmp_path: Path) -> None:
+    def main() -> None:
+        xlamini.jit(lambda x: jnp.tanh(x @ x) - 0.25)(jnp.ones((64, 64))).block_until_ready()
+
+    with ScriptProfile() as found:
+        main()
+    gc.collect()
+    found.save(tmp_path / "page.html")
+    program = embedded((tmp_path / "page.html").read_text("utf-8"))["programs"][0]
+    assert (program["page"], program["snippet"] is None) == (None, False)
+    assert "no longer has what this program was made from" in program["unwritten"]
+    assert not (tmp_path / "page_files").exists()
+
+
+def test_an_inspection_that_fails_says_why(script: ScriptProfile, tmp_path: Path) -> None:
+    (tmp_path / "page_files").write_text("in the way")
+    script.save(tmp_path / "page.html")
+    program = next(
+        it for it in embedded((tmp_path / "page.html").read_text("utf-8"))["programs"] if it["name"] == "jit_step"
+    )
+    assert program["page"] is None
+    assert program["unwritten"].startswith("It could not be inspected: FileExistsError: ")
 
 
 def broken(saved: dict[str, Any], path: str, value: Any) -> dict[str, Any]:

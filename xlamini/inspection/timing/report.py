@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from xlamini.inspection.page import page, save
+from xlamini.inspection.page import checked_path, page, save
 from xlamini.inspection.timing.causes.findings import TimeFindings, of_trace, worthwhile
 from xlamini.inspection.timing.page.content import time_content
+from xlamini.inspection.timing.page.inspections import write_inspections
 from xlamini.inspection.timing.skew import Skew
 from xlamini.inspection.timing.table import TimeTable, time_table
 from xlamini.inspection.timing.trace.files import Recording, read_recordings, recording
@@ -47,12 +48,20 @@ class TimeReport:
         """A text of several devices: how busy each was, and who waited for whom."""
         return f"{self.table('device')}\n\n{self.skew()}" if len(self.trace.devices) > 1 else ""
 
-    def save(self, path: str | os.PathLike[str], script: ScriptProfile | None = None) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        script: ScriptProfile | None = None,
+        say: Callable[[str], object] = lambda text: None,
+    ) -> None:
         """Write the page (`.html`) or its content (`.json`); ValueError for another ending.
 
         `script` is the profile of the script that was recorded, whose shares, compilations and waits are shown too.
+        Beside a page are those of `inspect` for the programs that took longest; `say` is told before each is made.
         """
-        content = time_content(self, script, os.path.basename(sys.argv[0] or "python"))
+        is_page = checked_path(path).endswith(".html")
+        inspections = write_inspections(self.trace, os.fspath(path), say) if is_page else {}
+        content = time_content(self, script, os.path.basename(sys.argv[0] or "python"), inspections)
         save(path, content, lambda: page(content, template="profile"))
 
 

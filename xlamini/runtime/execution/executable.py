@@ -214,8 +214,8 @@ class CompiledModule:
     `memory_needed` is the bytes of its results and temporaries, computed on demand, which takes 30 ms for a large
     program. `several` says whether it is for more than one device.
     `origin` is the program that it was loaded for, as the names and lines in its code are those of the process that
-    compiled it. `serialized` is the bytes it was loaded from: XLA's CPU client loses its functions' names in loading,
-    and cannot serialize it a second time.
+    compiled it. `source` refers weakly to what a jitted function's was made from. `serialized` is the bytes it was
+    loaded from: XLA's CPU client loses its functions' names in loading, and cannot serialize it a second time.
     """
 
     calls_python: bool
@@ -247,6 +247,7 @@ class CompiledModule:
         "out_shardings",
         "serialized",
         "several",
+        "source",
     )
 
     def __init__(
@@ -263,6 +264,7 @@ class CompiledModule:
         self._runs_alone = None if self.several and place.platform == "cpu" else False
         self.memory_needed: int | None = None
         self.origin: ProgramOrigin | None = None
+        self.source: Callable[[], Any] | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         self.in_shardings: list[Any]

@@ -125,7 +125,9 @@ class ProfileSession:
         """Write a page that opens in any browser and needs no network, or its content as JSON.
 
         The page (`.html`) shows the time by line and kernel, a timeline, and a flame graph. It has the text around the
-        lines that took time. A long recording is cut to some of its calls, and the page says to which.
+        lines that took time. A long recording is cut to some of its calls, and the page says to which. For a page the
+        programs that took longest are compiled once more: the folder `step_files` beside `step.html` has what `inspect`
+        says of each, with the times of the recording.
 
         Raises ValueError for an ending other than `.html` and `.json`, and RuntimeError before the end of the
         recording.

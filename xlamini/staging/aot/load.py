@@ -122,6 +122,7 @@ class _Lowered(NamedTuple):
     returns_keys: bool
     bytes_made: int = 2**62  # unknown, so XLA is asked how much memory the program needs
     spread: None = None  # a program of one process, so there is no other to compare it with
+    source: None = None
 
 
 def _program(content: Content, place: DeviceOrMesh) -> Program:

@@ -43,10 +43,11 @@ class CompileRequest:
     needs neither. `ledger_entry` is the entry of the call that it was made for, if there was one; `of_calls` is the key
     of the program that a call runs, if it is this one, and `committed` whether its results are committed;
     `segment_count` is of how many different segments it is one, 1 for a whole program. `again` makes the whole
-    program once more.
+    program once more, and `source` says of a jitted function's what else one needs to look into it.
     """
 
     ledger_entry: Any = None
+    source: Any = None
     of_calls: Any = None
     device: DeviceOrMesh
     name: str

@@ -5,6 +5,7 @@ Unused inputs never reach the executable. A random key is passed to it, and retu
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -120,7 +121,8 @@ def scatter_where(mask: Sequence[bool], values: Values) -> list[Any]:
 class Program:
     """A compiled jaxpr. It drops the module it was compiled from, which takes more memory than all the rest.
 
-    `check_others` runs once, before the first call: it compares the program with those of the other processes.
+    It keeps its source, to which its executable refers weakly. `check_others` runs once, before the first call: it
+    compares the program with those of the other processes.
     """
 
     computed: tuple[Any, ...]
@@ -142,6 +144,9 @@ class Program:
         self._bytes_made = lowered.bytes_made
         self._used = [i for i, is_used in enumerate(lowered.used_inputs) if is_used]
         self._has_run = False
+        self._source = lowered.source
+        if self._source is not None and executable.is_single:
+            executable.source = weakref.ref(self._source)
         self._check_others = check_others
 
     @property

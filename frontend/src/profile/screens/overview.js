@@ -4,6 +4,7 @@ import { copied } from "../../clipboard.js";
 import { css, h, put } from "../../dom.js";
 import * as format from "../../format.js";
 import { plain } from "../../grid.js";
+import { inspection } from "../inspections.js";
 import { base, pickLine } from "../model.js";
 
 const FEW = 10;
@@ -135,8 +136,10 @@ function programs(app) {
           "p",
           null,
           h("code", null, h("b", null, it.name)),
-          h("span", { class: "soft" }, ` ${format.seconds(it.seconds)} in ${format.plural(it.calls, "call")}`),
+          h("span", { class: "soft" }, ` ${format.seconds(it.seconds)} in ${format.plural(it.calls, "call")} `),
+          inspection(it, "summary", "Inspect it, with these times"),
         ),
+        it.unwritten && h("p", { class: "soft" }, it.unwritten),
         [
           ["shell", it.command],
           ["Python", it.snippet],

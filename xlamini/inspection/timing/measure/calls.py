@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from xlamini.inspection.timing.trace.events import KernelRun, kernel_runs, reading
@@ -44,7 +44,7 @@ class ProfiledCall(NamedTuple):
 
 def profiled_calls(data: Any, programs: Collection[str], kernels: Collection[str]) -> list[ProfiledCall]:
     """The calls under annotations in a `ProfileData`, with the runs of these kernels of programs of these names."""
-    events = _Events(data)
+    events = CallEvents(data)
     own = (run for run in kernel_runs(data) if run.program in programs and run.kernel in kernels)
     runs = list(map(events.pooled, own))
     starts = [run.start for run in runs]
@@ -55,7 +55,16 @@ def profiled_calls(data: Any, programs: Collection[str], kernels: Collection[str
     return [ProfiledCall(*each, inside(*each), events.threads(*each)) for each in sorted(events.windows)]
 
 
-class _Events:
+def recorded_calls(events: CallEvents, runs: Iterable[KernelRun]) -> list[ProfiledCall]:
+    """The calls that runs of one program are of, each from its first kernel to its last."""
+    calls: dict[str, list[PooledRun]] = {}
+    for run in runs:
+        calls.setdefault(run.call, []).append(events.pooled(run))
+    spans = [(some[0].start, max(run.end for run in some), some) for some in calls.values()]
+    return [ProfiledCall(start, end, some, events.threads(start, end)) for start, end, some in spans]
+
+
+class CallEvents:
     """What a trace has beside the runs of kernels."""
 
     def __init__(self, data: Any):

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.schema import faults, made_with
+from xlamini.inspection.timing.page.inspections import LinkedPage
 from xlamini.inspection.timing.page.snippets import command, functions_of_programs, snippet, types_of_programs
 from xlamini.inspection.timing.page.sources import Sources
 from xlamini.inspection.timing.page.window import TimeWindow, window
@@ -31,9 +32,17 @@ _MOST_LABELS = 12
 _MOST_ACTIVITIES = 20_000
 
 
-def time_content(report: TimeReport, script: ScriptProfile | None = None, name: str = "profile") -> dict[str, Any]:
-    """The content of the page: of a recording, and of the script that was recorded, if it is one's."""
-    return _Content(report, script).made(name)
+def time_content(
+    report: TimeReport,
+    script: ScriptProfile | None = None,
+    name: str = "profile",
+    inspections: Mapping[str, LinkedPage] = {},
+) -> dict[str, Any]:
+    """The content of the page: of a recording, and of the script that was recorded, if it is one's.
+
+    `inspections` are the pages beside it, by the names of programs.
+    """
+    return _Content(report, script, inspections).made(name)
 
 
 def problems(content: Any) -> list[str]:
@@ -63,7 +72,8 @@ def _uneven(content: Mapping[str, Any]) -> Iterator[str]:
 class _Content:
     """The parts of a page. Lines are made first, as all else refers to their rows."""
 
-    def __init__(self, report: TimeReport, script: ScriptProfile | None):
+    def __init__(self, report: TimeReport, script: ScriptProfile | None, inspections: Mapping[str, LinkedPage]):
+        self.inspections = inspections
         self.report, self.script, self.trace, self.sources = report, script, report.trace, Sources()
         self.rows: dict[str, int] = {}
         self.labels = labels_of_programs(self.trace.kernels)
@@ -143,11 +153,13 @@ class _Content:
         self, row: TimeRow, runs: Sequence[KernelRun], function: Function | None, types: list[str]
     ) -> dict[str, Any]:
         known, calls = {"place": "", "command": None, "snippet": None}, len(calls_of(runs, self.labels))
+        link, why = self.inspections.get(row.name, LinkedPage(""))
         if function is not None and _place(function) and row.name not in self.trace.of_library:
             in_segments = calls < len({(run.program, run.call) for run in runs})  # whose types are not the function's
             shell = command(function, [] if in_segments else types, self.sources)
             known = {"place": _place(function), "command": shell, "snippet": snippet(function)}
-        return {"name": row.name, "calls": calls, "seconds": round(row.seconds, 9), **known}
+        of_page = {"page": link or None, "unwritten": why}
+        return {"name": row.name, "calls": calls, "seconds": round(row.seconds, 9), **known, **of_page}
 
 
 def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import cached_property
@@ -27,6 +28,8 @@ from xlamini.staging.compile.ledger import Compilations, compilations
 from xlamini.transforms.sharding.device_put import block_until_ready
 
 RECORDED_SECONDS = 20.0
+_SOURCES = 256
+"""So many programs, whose functions may be gone in the end, can be inspected."""
 _LONG = 200
 """A program of so many equations may be a Python loop, traced step by step."""
 
@@ -36,7 +39,7 @@ class ScriptProfile:
 
     Kernels are recorded for `seconds` from the first compilation on, or `MOST_CALLS` calls of programs. It ends with
     the block, by `os._exit`, or after `steps` calls of one program, and `on_end` is then called with it. A child that
-    the script forks has none.
+    the script forks has none. With `inspects` the newest programs can be inspected though their functions are gone.
     """
 
     compiled: Compilations
@@ -53,6 +56,7 @@ class ScriptProfile:
         seconds: float = RECORDED_SECONDS,
         steps: int | None = None,
         on_end: Callable[[ScriptProfile], object] = lambda found: None,
+        inspects: bool = False,
     ) -> None:
         options = ProfileOptions()
         options.python_tracer_level = 0
@@ -60,6 +64,7 @@ class ScriptProfile:
         self._session.gives_way = True
         self.waits, self.transfers, self._samples = HostWaits(), Transfers(), Samples()
         self._stack, self._known, self._began, self._programs = ExitStack(), 0, 0.0, list[Any]()
+        self._inspects, self._sources = inspects, deque[Any](maxlen=_SOURCES)
         self._timer = threading.Timer(seconds, self._end_of_kernels)
         self._timer.daemon = True
         self._budget = CallBudget(MOST_CALLS, self._end_of_kernels)
@@ -126,8 +131,11 @@ class ScriptProfile:
             self._timer.start()
 
     def _note(self, event: Any) -> None:
-        """Keep a long program, which may repeat itself."""
+        """Keep a long program, which may repeat itself, and what those are made from that will be inspected."""
         program = event.program
+        if self._inspects and program.source is not None:
+            program.source.keep_names()
+            self._sources.append(program.source)
         if program.ledger_entry is not None and len(program.pruned.eqns) >= _LONG:
             self._programs.append((program.ledger_entry, program.pruned))
 
@@ -146,9 +154,12 @@ class ScriptProfile:
         of_host = (each for cause in HOST_CAUSES for each in cause(self.recorded))
         return worthwhile([*of_host, *of_trace(self.recorded.report.trace, self.recorded.watched)])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as a page (`.html`) or as its content (`.json`); ValueError for another ending."""
-        self.recorded.report.save(path, self)
+    def save(self, path: str | os.PathLike[str], say: Callable[[str], object] = lambda text: None) -> None:
+        """Write the report as a page (`.html`) or as its content (`.json`); ValueError for another ending.
+
+        `say` is told of each program that is compiled again for a page of its own.
+        """
+        self.recorded.report.save(path, self, say)
 
     def notes(self) -> list[str]:
         """What the report lacks."""

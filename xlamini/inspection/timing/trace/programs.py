@@ -12,7 +12,6 @@ from xlamini.inspection.timing.trace.numbers import program_number
 from xlamini.inspection.xla.hlo import BODIES, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier
-from xlamini.runtime.execution.executable import ProgramOrigin
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.staging.compile.ledger import compilations
 
@@ -27,9 +26,13 @@ class TracedProgram:
 
     module: Module
     in_shardings: Sequence[Any]
+    source: Any
+    """What the process made it from; None if that is gone, or it is part of a program."""
 
-    def __init__(self, text: str, origin: ProgramOrigin | None, in_shardings: Sequence[Any] = ()):
-        self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
+    def __init__(self, text: str, executable: Any = None):
+        self.module, self._origin = Module(text), executable and executable.origin
+        self.in_shardings = executable.in_shardings if executable else ()
+        self.source = executable.source() if executable and executable.source else None
         self._labelling = Labelling(self.module)
         self._has_labels = "#e" in text  # JAX's programs have none
 
@@ -166,7 +169,7 @@ class TracedPrograms:
             self._read[name] = [
                 _NamedProgram(
                     self._names(name, program_number(module, executable)),
-                    TracedProgram(module.to_string(), executable.origin, executable.in_shardings),
+                    TracedProgram(module.to_string(), executable),
                 )
                 for module, executable in self._named.get(name, ())
             ]
@@ -181,7 +184,7 @@ class TracedPrograms:
         found: list[_NamedProgram] = []
         for recorded in (each for each in self._recorded if each.name == name):
             with suppress(RuntimeError):  # of an XLA of another age: the kernels keep their names
-                found.append(_NamedProgram({recorded.program}, TracedProgram(recorded.to_string(), None)))
+                found.append(_NamedProgram({recorded.program}, TracedProgram(recorded.to_string())))
         return found
 
 

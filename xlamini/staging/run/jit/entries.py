@@ -3,27 +3,33 @@
 The first call of a function is no more than that. Only where something is missed again is the cause computed, by
 `cache_misses.py`, which compares the call with earlier ones. A function of the same code as an earlier one is such a
 case; what the earlier one closed over is read then, if it is still there.
+
+A program that was lowered has a source too: enough to inspect it later, without the function or its arrays.
 """
 from __future__ import annotations
 
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xlamini.core.errors import TooManyCompilationsError
 from xlamini.core.errors.frames import is_own, own_files, user_line
 from xlamini.core.events import TRACING, emit
-from xlamini.core.flags.config import recorder
+from xlamini.core.flags.config import recorder, under
 from xlamini.core.flags.jax_flags import explain_cache_misses
 from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, Function, add, compilations
 from xlamini.staging.run.jit.call_plan import CallPlan
 from xlamini.staging.run.jit.jit_options import Options
 from xlamini.staging.run.programs import MOST, Seen
+from xlamini.staging.trace.arguments import ArgNames
+from xlamini.staging.trace.tracing import Trace, TracedCall
 
 if TYPE_CHECKING:
+    from xlamini.runtime.execution.executable import CompilerOptions
+    from xlamini.staging.compile.compile_request import CompileRequest
     from xlamini.staging.run.diagnostics.recreated_functions import Variables
     from xlamini.staging.run.jit.jitted_function import Jitted
 
@@ -163,3 +169,45 @@ def _remember(fun: Any, function: Function, options: Options) -> None:
     last[function] = Before(weakly(fun), options, variables)
     if len(last) > _MOST:
         del last[next(iter(last))]
+
+
+# --- what programs were made from
+
+
+class ProgramSource:
+    """The jaxpr of a program and how it was compiled; stages of compilation ask it for what comes next.
+
+    A program owns its source, and the executable refers to it weakly, so that it lives as long as the traces do.
+    """
+
+    options: CompilerOptions | None
+
+    def __init__(self, jitted: Jitted, plan: CallPlan, traced: Trace, lowered: CompileRequest):
+        self.options, self._jaxpr = jitted.options.compiler, traced.jaxpr
+        self._again, self._flags = lowered.again, lowered.flags
+        self._call = plan.tree, jitted.name, jitted.donated(plan, traced), jitted.options.static.names
+        self._results, self._captured = traced.out_tree, len(traced.captured)
+        self._fun, self._positions, self._names = weakly(jitted.fun), plan.positions, list[str]()
+        self.ledger_entry: Any = lowered.ledger_entry
+
+    def lowered(self) -> TracedCall:
+        """The call that the program was compiled for; in place of captured arrays it has their types."""
+        captured = self._jaxpr.in_avals[: self._captured]
+        return TracedCall(Trace(self._jaxpr, captured, self._results, self.names()), *self._call)
+
+    def names(self) -> Sequence[str]:
+        """The names of the arguments; their positions once the function is gone, unless they are kept."""
+        return self._names or ArgNames(self._fun() or _gone, self._call[0], self._positions)
+
+    def keep_names(self) -> None:
+        """Keep the names, as the function may go."""
+        self._names = list(self.names())
+
+    def lower(self, where: None = None) -> CompileRequest:
+        """The program once more, for the devices and under the flags that it had."""
+        with under(self._flags):
+            return self._again()
+
+
+def _gone(*args: Any, **kwargs: Any) -> None:
+    """The parameters of a function that is gone."""

@@ -29,7 +29,13 @@ from xlamini.staging.run.jit.call_plan import CallPlan, call_in_arrays, plan_cal
 from xlamini.staging.run.jit.calls_without_cpp import PythonCalls
 from xlamini.staging.run.jit.cpp_function import wrapped
 from xlamini.staging.run.jit.donation import donated_leaves, warn_of_unusable
-from xlamini.staging.run.jit.entries import entry_of_lowering, entry_of_program, entry_of_trace, keep_trace
+from xlamini.staging.run.jit.entries import (
+    ProgramSource,
+    entry_of_lowering,
+    entry_of_program,
+    entry_of_trace,
+    keep_trace,
+)
 from xlamini.staging.run.jit.in_place import InPlace
 from xlamini.staging.run.jit.inspectable import Inspectable
 from xlamini.staging.run.jit.jit_options import Options
@@ -221,6 +227,7 @@ class Jitted(Inspectable):
             how = options.keep_unused, options.outline, in_segments, orders_of_call(options, plan, traced)
             lowered = CompileRequest(traced.jaxpr, self.name, device, donated, *how)
         lowered.ledger_entry = entry
+        lowered.source = None if self.shares_programs else ProgramSource(self, plan, traced, lowered)
         if captured:
             warn_of_large_captures(self.name, traced.jaxpr, traced.captured)
         if lowered.unusable:
