@@ -28,6 +28,23 @@ test("no two runs of a lane overlap, and none is lost", () => {
   );
 });
 
+test("what the host did is in lanes of its own, with its lines", () => {
+  const { hostLanes, activities, lines } = model;
+  assert.deepEqual(
+    hostLanes.map(({ title, runs }) => [title, runs]),
+    [
+      ["host", [0, 3, 4]],
+      ["Python", [1]],
+      ["transfers", [2]],
+    ],
+  );
+  assert.deepEqual(
+    [activities.name[2], activities.line[2], activities.bytes[2]],
+    ["float32[512,512] to the device", lines[1], 2 ** 20],
+  );
+  assert.equal(activities.line[0], null);
+});
+
 test("what is at a time is found, and what is near it", () => {
   const lane = [0, 1, 2],
     start = [0, 10, 30],

@@ -49,6 +49,9 @@ export function profile({ runs = 60, kernels = 6, devices = 2, name = "train.py"
       waited: [0, whole, 0],
       waits: [0, 100, 0],
       compiled: [0, 0, 0],
+      python: [0, whole / 8, 0],
+      moved: [0, whole / 16, 0],
+      bytes: [0, 2 ** 20, 0],
     },
     programs: [
       {
@@ -81,7 +84,16 @@ export function profile({ runs = 60, kernels = 6, devices = 2, name = "train.py"
       gap: each.map((i) => (i ? 2000 : 0)),
       duration: lengths,
     },
-    host: { names: ["call of step", "wait"], name: [0, 1, 0], gap: [0, 9000, 20000], duration: [5000, 8000, 5000] },
+    host: {
+      lanes: ["host", "Python", "transfers"],
+      names: ["call of step", "wait", "Python", "float32[512,512] to the device"],
+      lane: [0, 1, 2, 0, 0],
+      name: [0, 2, 3, 1, 0],
+      row: [null, 1, 1, null, null],
+      bytes: [0, 0, 2 ** 20, 0, 0],
+      gap: [0, 5000, 3000, 1000, 20000],
+      duration: [5000, 3500, 1000, 8000, 5000],
+    },
   };
 }
 
@@ -92,6 +104,8 @@ const hostile = () => {
   it.kernels.name[0] = HOSTILE[1];
   it.findings[0].text = HOSTILE[1];
   it.timeline.devices[0] = HOSTILE[0];
+  it.host.lanes[1] = HOSTILE[0];
+  it.host.names[2] = HOSTILE[1];
   it.programs[0].page = "javascript:globalThis.pwned=1";
   it.programs[0].unwritten = HOSTILE[1];
   return it;

@@ -91,6 +91,8 @@ function lineFacts(line) {
     line.calls > 0 && fact("calls", format.count(line.calls)),
     line.waits > 0 && fact("waited", `${format.seconds(line.waited)} in ${format.plural(line.waits, "wait")}`),
     line.compiled > 0 && fact("compiling", format.seconds(line.compiled)),
+    line.python > 0 && fact("Python", format.seconds(line.python)),
+    line.bytes > 0 && fact("moved", `${format.bytes(line.bytes)} in ${format.seconds(line.moved)}`),
   ];
 }
 

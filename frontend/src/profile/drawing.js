@@ -1,6 +1,7 @@
-// The canvas of the timeline: an axis, the lane of the host, and the lanes of each device.
+// The canvas of the timeline: an axis, the lanes of the host, and those of each device.
 
 import { css } from "../dom.js";
+import * as format from "../format.js";
 import { colour } from "../theme.js";
 import { at, firstAfter, ticks } from "./lanes.js";
 import { tones } from "./swatch.js";
@@ -8,7 +9,7 @@ import { tones } from "./swatch.js";
 const AXIS = 22;
 const LANE = 22;
 const TALL = 34;
-const FEW = 8;
+const FEW = 4;
 const TITLE = 17;
 const GAP = 8;
 const LETTER = 6.6;
@@ -67,7 +68,7 @@ export class Drawing {
   /** The runs of a lane in sight; those that are chosen come last, so that no other hides them. */
   lane(band, view, scale, width, ink) {
     const { choice } = this.app;
-    if (!choice || !band.isDevice) return this.pass(band, () => true, 1, view, scale, width, TEXT);
+    if (!choice || !band.isChosen) return this.pass(band, () => true, 1, view, scale, width, TEXT);
     this.pass(band, (i) => !band.isChosen(i), FAINT, view, scale, width, ink.soft);
     this.pass(band, band.isChosen, 1, view, scale, width, TEXT);
   }
@@ -100,7 +101,7 @@ export class Drawing {
     this.context.strokeRect(left, top, Math.max(2, (end - start) * scale), this.tall - 4);
   }
 
-  /** What is at a place: {kernel, run, start, end, top} or, of the host, {name, start, end, top}; null for nothing. */
+  /** What is at a place: {kernel, run, start, end, top} or, of the host, {name, line, bytes, …}; null for nothing. */
   find(x, y) {
     const band = this.bands.find((it) => y >= it.top && y < it.top + this.tall);
     if (!band) return null;
@@ -124,14 +125,15 @@ const TEXT = "#1e2225"; // tones are light enough for it in both themes
 
 function found(model, band, i) {
   const its = { start: band.times.start[i], end: band.times.end[i], top: band.top };
-  if (!band.isDevice) return { name: band.name(i), ...its };
-  return { kernel: model.kernels[model.runs.kernel[i]], run: i, ...its };
+  const { activities, runs } = model;
+  if (!band.isDevice) return { name: activities.name[i], line: activities.line[i], bytes: activities.bytes[i], ...its };
+  return { kernel: model.kernels[runs.kernel[i]], run: i, ...its };
 }
 
 /** The lanes with their places from the top; the first of a device has its title. */
 function banded(app, tall) {
   const { model } = app,
-    { runs, activities, kernels, content } = model;
+    { runs, activities, kernels } = model;
   const colours = tones(),
     ofHost = colour("tone-host");
   const kernel = (i) => kernels[runs.kernel[i]];
@@ -145,9 +147,10 @@ function banded(app, tall) {
   const host = {
     isDevice: false,
     times: activities,
-    tone: () => ofHost,
-    name: (i) => content.host.names[activities.name[i]],
+    tone: (i) => (activities.line[i]?.colour == null ? ofHost : colours(activities.line[i])),
+    name: (i) => label(activities.line[i], activities.name[i], activities.bytes[i]),
   };
+  const byLine = { ...host, isChosen: (i) => app.choice.lines.has(activities.line[i]?.i) };
   let top = AXIS,
     last = null;
   const bands = [];
@@ -156,9 +159,16 @@ function banded(app, tall) {
     [model.lanes, device],
   ]) {
     for (const { title, runs: lane } of its) {
-      const isFirst = title !== last;
+      const isFirst = title !== last,
+        isByLine = of === host && lane.some((i) => activities.line[i]);
       if (isFirst) top += TITLE;
-      bands.push({ ...of, lane, top, title: isFirst ? title : null, members: new Set(of.isDevice ? lane : []) });
+      bands.push({
+        ...(isByLine ? byLine : of),
+        lane,
+        top,
+        title: isFirst ? title : null,
+        members: new Set(of.isDevice ? lane : []),
+      });
       top += tall;
       last = title;
     }
@@ -166,6 +176,9 @@ function banded(app, tall) {
   }
   return bands;
 }
+
+/** What is written on an activity: its line and what it moved, or else its name. */
+const label = (line, name, bytes) => [line?.title ?? name, bytes > 0 && format.bytes(bytes)].filter(Boolean).join("  ");
 
 function axisLabel(time, step) {
   if (time === 0) return "0";

@@ -39,7 +39,7 @@ export function build(content) {
   [...lines]
     .sort((a, b) => b.seconds - a.seconds)
     .forEach((it, i) => (it.colour = it.seconds > 0 && i < COLOURS ? i : null));
-  return { content, files, lines, kernels, programs: content.programs, ...drawn(content) };
+  return { content, files, lines, kernels, programs: content.programs, ...drawn(content, lines) };
 }
 
 /** Columns as rows that know their numbers. */
@@ -49,15 +49,19 @@ export function rows(columns) {
 }
 
 /** The runs and the activities of the host with their times in nanoseconds, and the lanes that they are drawn in. */
-function drawn({ timeline, host }) {
+function drawn({ timeline, host }, lines) {
   const runs = { ...times(timeline), kernel: timeline.kernel };
-  const activities = { ...times(host), name: host.name };
+  const line = host.row.map((row) => (row === null ? null : lines[row]));
+  const activities = { ...times(host), line, bytes: host.bytes, name: host.name.map((name) => host.names[name]) };
   const lanes = pack(timeline.device, runs.start, runs.end).map(({ device, runs: its }) => ({
     title: timeline.devices[device],
     runs: its,
   }));
-  const inOne = pack(new Array(host.name.length).fill(0), activities.start, activities.end);
-  return { runs, activities, lanes, hostLanes: inOne.map(({ runs: its }) => ({ title: "host", runs: its })) };
+  const hostLanes = pack(host.lane, activities.start, activities.end).map(({ device, runs: its }) => ({
+    title: host.lanes[device],
+    runs: its,
+  }));
+  return { runs, activities, lanes, hostLanes };
 }
 
 /** Starts and ends from gaps and durations. */

@@ -148,6 +148,31 @@ def test_the_pointer_tells_a_run(opened_profile: Open) -> None:
     assert "return jax.numpy.tanh(x @ p)" in texts(driver, ".run-words")[0]
 
 
+def test_the_pointer_tells_what_the_host_did(opened_profile: Open) -> None:
+    driver = opened_profile("small", "screen=timeline")
+    drawn(driver)
+    script = """
+        const {view} = profiler, {canvas} = view, box = canvas.getBoundingClientRect();
+        view.see({from: 0, to: view.whole});
+        view.drawing.draw(view.view, null);
+        const band = view.drawing.bands.find((it) => it.title === "transfers");
+        const {start, end} = profiler.model.activities;
+        const x = ((start[band.lane[0]] + end[band.lane[0]]) / 2 / view.whole) * box.width;
+        const place = {clientX: box.left + x, clientY: box.top + band.top + 5, pointerId: 1, bubbles: true};
+        canvas.setPointerCapture = () => {};  // there is no such pointer
+        for (const kind of ["pointermove", "pointerdown", "pointerup"])
+          canvas.dispatchEvent(new PointerEvent(kind, place));
+        return profiler.state.pick;
+    """
+    assert driver.execute_script(script) == "line:1"
+    words = texts(driver, ".run-words")[0]
+    assert words.startswith("float32[512,512] to the device · 1 µs at 8 µs · 1 MiB")
+    assert "train.py:6  loss = step(p, x)" in words
+    go(driver, screen="lines")
+    heads = [head.strip() for head in texts(driver, "[aria-label=Lines] [role=columnheader]")]
+    assert heads[4:8] == ["waited", "Python", "moving", "moved"]
+
+
 def test_the_flame_graph_is_zoomed(opened_profile: Open) -> None:
     driver = opened_profile("small", "screen=flame")
     assert texts(driver, '.flame-box[data-kind="function"]') == ["layer"]

@@ -10,13 +10,16 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xlamini
+from tests.inspection.timing.planes import GPU, recording
 from tests.support.paths import ROOT
 from xlamini import numpy as jnp, profiler
 from xlamini.inspection.page import page
@@ -25,6 +28,8 @@ from xlamini.inspection.timing.page.snippets import types_in
 from xlamini.inspection.timing.page.window import window
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.profile import ScriptProfile
+from xlamini.inspection.timing.script.samples import FrameSample
+from xlamini.inspection.timing.script.spans import python_spans
 from xlamini.inspection.timing.trace.calls import ProgramCall, calls_of
 from xlamini.inspection.timing.trace.events import KernelRun
 from xlamini.inspection.timing.trace.files import Recording
@@ -100,6 +105,66 @@ def test_lines_have_their_functions_and_texts(saved: dict[str, Any]) -> None:
     assert lines["seconds"][waited] == 0
     compiled = lines["name"].index(f"{__file__}:{line_of('def step(')}")
     assert lines["compiled"][compiled] > 0
+
+
+def lane_of(content: dict[str, Any], title: str) -> list[tuple[str, str | None, int, int, int]]:
+    """The name, line, bytes, beginning and end of what is in a lane of the host."""
+    host, found, at = content["host"], list[tuple[str, str | None, int, int, int]](), 0
+    for i, name in enumerate(host["name"]):
+        at += host["gap"][i]
+        if host["lanes"][host["lane"][i]] == title:
+            line = None if host["row"][i] is None else content["lines"]["name"][host["row"][i]]
+            found.append((host["names"][name], line, host["bytes"][i], at, at + host["duration"][i]))
+    return found
+
+
+def test_what_lines_did_on_the_host_is_on_the_clock_of_the_kernels(tmp_path: Path) -> None:
+    jitted, x, on_device = xlamini.jit(step), np.ones((64, 64), "float32"), jnp.ones((64, 64))
+    jitted(on_device).block_until_ready()
+    with ScriptProfile() as found:
+        jitted(on_device).block_until_ready()
+        for _ in range(3):
+            jitted(jnp.asarray(x)).block_until_ready()
+            end = time.perf_counter() + 0.03
+            while time.perf_counter() < end:
+                pass
+        jitted(on_device).block_until_ready()  # what is after the last kernel is out of sight
+    found.save(tmp_path / "page.json")
+    content = json.loads((tmp_path / "page.json").read_text("utf-8"))
+    assert problems(content) == []
+    moving, turning = (f"{__file__}:{line_of(text)}" for text in ("jitted(jnp.asarray(x))", "while time.perf_counter"))
+    moves, waits, turns = (
+        [each for each in lane_of(content, title) if each[1] == line]
+        for title, line in (("transfers", moving), ("waits", moving), ("Python", turning))
+    )
+    assert [each[:3] for each in moves] == [("float32[64,64] to the device", moving, 64 * 64 * 4)] * 3
+    assert [each[:3] for each in waits] == [("wait", moving, 0)] * 3
+    calls = [each for each in lane_of(content, "host") if each[0] == "call of step"]
+    assert turns
+    for move, wait, following in zip(moves, waits, [*moves[1:], None], strict=True):
+        assert any(move[3] < call[4] and call[3] < wait[4] for call in calls)
+        assert move[4] <= wait[3]
+        assert following is None or wait[4] <= following[3]
+    row = content["lines"]["name"].index(moving)
+    assert content["lines"]["bytes"][row] == 3 * 64 * 64 * 4
+    assert content["lines"]["moved"][row] == pytest.approx(found.transfers.seconds, abs=1e-8)
+    assert content["lines"]["python"][content["lines"]["name"].index(turning)] > 0.03
+
+
+def test_copies_of_a_device_are_a_lane() -> None:
+    content = time_content(TimeReport([Recording("", recording(GPU))]))
+    assert problems(content) == []
+    assert lane_of(content, "copies of /device:GPU:0") == [("H2D copy", None, 4096, 9100, 9700)]
+
+
+def test_samples_of_one_line_that_follow_on_each_other_are_one_span() -> None:
+    samples = [
+        FrameSample(when, 0.005, line, "python", True)
+        for when, line in ((0.005, "a"), (0.010, "a"), (0.015, "b"), (0.020, "a"), (0.060, "a"))
+    ]
+    assert [(span.line, round(span.start, 6), round(span.end, 6)) for span in python_spans(samples)] == [
+        ("a", 0.0, 0.01), ("b", 0.01, 0.015), ("a", 0.015, 0.02), ("a", 0.055, 0.06)
+    ]  # fmt: skip
 
 
 def test_programs_say_how_to_inspect_them(saved: dict[str, Any]) -> None:
@@ -189,7 +254,10 @@ def test_a_page_links_to_inspections_with_the_times_of_the_trace(tmp_path: Path)
 
 def test_a_function_that_is_gone_is_said_and_loses_no_page(tmp_path: Path) -> None:
     def main() -> None:
-        xlamini.jit(lambda x: jnp.tanh(x @ x) - 0.25)(jnp.ones((64, 64))).block_until_ready()
+        def lost(x: Any) -> Any:
+            return jnp.cumsum(jnp.cos(x))
+
+        xlamini.jit(lost)(jnp.ones((64, 64))).block_until_ready()
 
     with ScriptProfile() as found:
         main()

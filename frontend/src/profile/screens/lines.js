@@ -1,6 +1,6 @@
 // Screen 2: the time by line, beside the text of the file.
 
-import { h, put } from "../../dom.js";
+import { css, h, put } from "../../dom.js";
 import * as format from "../../format.js";
 import { Grid } from "../../grid.js";
 import { gutter, heatScale } from "../../heat.js";
@@ -9,11 +9,13 @@ import { VirtualList } from "../../virtual.js";
 import { base, pickLine } from "../model.js";
 import { swatch } from "../swatch.js";
 
+const OF_HOST = ["waited", "compiling", "Python", "moving", "moved"];
+
 export const lines = {
   id: "lines",
   title: "Lines",
   about:
-    "The time of the kernels by the line that they come from; a kernel that is fused from several lines counts for the line of its result. Waiting and compiling are times of the host.",
+    "The time of the kernels by the line that they come from; a kernel that is fused from several lines counts for the line of its result. The other times are those of the host.",
   missing: (app) => (app.model.lines.length ? null : "The recording has no run of a kernel."),
   draw: (app, body) => new Lines(app, body),
 };
@@ -83,29 +85,32 @@ function grid(app) {
   const columns = [
     {
       title: "line",
-      width: "minmax(7.5rem, 1.4fr)",
+      width: "minmax(6.5rem, 1.4fr)",
       value: (it) => it.title,
       show: (it) => [swatch(it), h("span", { title: it.name }, it.title)],
     },
-    number("time", "seconds", "4.2rem", format.seconds),
-    number("share", "share", "3.6rem", format.percent),
-    number("calls", "calls", "2.8rem", format.count),
-    number("waited", "waited", "4.2rem", format.seconds, "The time for which the host waited here for the device"),
+    number("time", "seconds", "3.6rem", format.seconds),
+    number("share", "share", "3.2rem", format.percent),
+    number("calls", "calls", "2.5rem", format.count),
+    number("waited", "waited", "3.6rem", format.seconds, "The time for which the host waited here for the device"),
     number(
       "compiling",
       "compiled",
-      "4.6rem",
+      "4.2rem",
       format.seconds,
       "Tracing and compiling the function that is defined here",
     ),
+    number("Python", "python", "3.6rem", format.seconds, "The line's own Python, by samples of the main thread"),
+    number("moving", "moved", "3.6rem", format.seconds, "Moving arrays to a device"),
+    number("moved", "bytes", "3.8rem", format.bytes, "What was moved to a device"),
     {
       title: "",
       width: "minmax(4rem, 1fr)",
       value: (it) => it.text,
       show: (it) => h("code", { title: it.text }, it.text),
     },
-  ].filter((it) => !["waited", "compiling"].includes(it.title) || items.some((line) => it.value(line)));
-  return new Grid({
+  ].filter((it) => !OF_HOST.includes(it.title) || items.some((line) => it.value(line)));
+  const grid = new Grid({
     label: "Lines",
     columns,
     items,
@@ -114,6 +119,9 @@ function grid(app) {
     hover: (it) => app.hover(it),
     paint: (element, it) => app.light(element, it),
   });
+  const widths = columns.map((it) => Number.parseFloat(it.width.replace("minmax(", "")));
+  css(grid.element, { "--least": `${widths.reduce((sum, it) => sum + it + 0.75, 2)}rem` });
+  return grid;
 }
 
 /** The text of a file around its lines. */
@@ -127,7 +135,7 @@ class File {
         element: h("p", { class: "missing" }, "The text of the lines is not in this page."),
       });
     const timed = new Map(model.lines.filter((it) => it.file === number).map((it) => [it.line, it]));
-    const costs = (line) => (line ? line.seconds || line.waited || line.compiled : 0);
+    const costs = (line) => (line ? line.seconds || line.waited || line.compiled || line.python || line.moved : 0);
     this.rows = withGaps(file, timed);
     this.scale = heatScale(this.rows.map((it) => costs(it.line)));
     this.list = new VirtualList({

@@ -14,7 +14,8 @@ const PAN = 0.2;
 export const timeline = {
   id: "timeline",
   title: "Timeline",
-  about: "When each kernel ran. Zoom with the wheel, two fingers or + and −; move by dragging or with ← and →.",
+  about:
+    "When each kernel ran, and what the host did meanwhile, its Python as samples saw it. Zoom with the wheel, two fingers or + and −; move by dragging or with ← and →.",
   missing: (app) => (app.model.runs.kernel.length ? null : "The recording has no run of a kernel."),
   draw: (app, body) => new Timeline(app, body),
 };
@@ -123,6 +124,7 @@ class Timeline {
     const found = this.drawing.find(event.offsetX, event.offsetY);
     this.point(found);
     if (found?.kernel) this.app.select(pickKernel(found.kernel));
+    else if (found?.line) this.app.select(pickLine(found.line));
   }
 
   /** Says what a run is; null is nothing. */
@@ -168,22 +170,23 @@ class Timeline {
     this.point(this.drawing.foundRun(run));
   }
 
-  /** Moves to a run that is out of sight. */
-  show(run) {
-    const { runs } = this.app.model,
-      { from, to } = this.view,
-      middle = (runs.start[run] + runs.end[run]) / 2;
+  /** Moves to a run, or an activity of the host, that is out of sight. */
+  show(run, { start, end } = this.app.model.runs) {
+    const { from, to } = this.view,
+      middle = (start[run] + end[run]) / 2;
     if (middle < from || middle > to) this.see(moved(this.view, middle - (from + to) / 2, this.whole));
   }
 
-  /** Moves to a run of what is chosen, if none is in sight. */
+  /** Moves to a run of what is chosen, or to what its line did on the host, if none is in sight. */
   reveal() {
     const { choice, model } = this.app,
-      { runs } = model;
+      { runs, activities } = model;
     if (!choice) return;
-    const its = [...runs.kernel.keys()].filter((i) => choice.kernels.has(runs.kernel[i]));
-    if (its.length && !its.some((i) => runs.end[i] >= this.view.from && runs.start[i] <= this.view.to))
-      this.show(its[its.length >> 1]);
+    const own = runs.kernel.flatMap((kernel, i) => (choice.kernels.has(kernel) ? [i] : []));
+    const its = own.length ? own : activities.line.flatMap((line, i) => (line === choice.line ? [i] : [])),
+      of = own.length ? runs : activities;
+    if (its.length && !its.some((i) => of.end[i] >= this.view.from && of.start[i] <= this.view.to))
+      this.show(its[its.length >> 1], of);
   }
 
   changed(names) {
@@ -219,10 +222,15 @@ function legend(app) {
   return h("ul", { class: "legend of-timeline", "aria-label": "Colours" }, its.map(item));
 }
 
-function told({ kernel, start, end, name }) {
+function told({ kernel, start, end, name, line, bytes }) {
   const time = `${format.seconds((end - start) / 1e9)} at ${format.seconds(start / 1e9)}`;
-  if (!kernel) return [h("p", null, h("b", null, name), ` · ${time}`), h("p", null, "\u00a0")];
-  const of = `${kernel.line.title}  ${kernel.line.text}`;
+  const by = kernel?.line ?? line,
+    of = by ? `${by.title}  ${by.text}` : "\u00a0";
+  if (!kernel)
+    return [
+      h("p", null, h("b", null, name), ` · ${time}${bytes > 0 ? ` · ${format.bytes(bytes)}` : ""}`),
+      h("p", null, h("code", { title: of }, of)),
+    ];
   return [
     h("p", null, h("b", null, kernel.name), ` · ${time} · ${kernel.labels || "no equation known"}`),
     h("p", null, h("code", { title: of }, of)),

@@ -16,20 +16,26 @@ from xlamini.inspection.timing.table import UNKNOWN_LINE, TimeRow
 from xlamini.inspection.timing.trace.calls import calls_of, labels_of_programs
 from xlamini.inspection.timing.trace.events import KernelRun
 from xlamini.inspection.timing.trace.host import HostActivity
+from xlamini.inspection.timing.trace.runs import Transfer
 from xlamini.inspection.timing.trace.trace import TimedKernel
 from xlamini.staging.compile.ledger import Function
 
 if TYPE_CHECKING:
     from xlamini.inspection.timing.report import TimeReport
     from xlamini.inspection.timing.script.profile import ScriptProfile
+    from xlamini.inspection.timing.script.transfers import LineTransfers
 
 _DATA = json.loads(files("xlamini.inspection").joinpath("assets/profile_schema.json").read_text("utf-8"))
 VERSION: int = _DATA["version"]
 FORM: dict[str, Any] = _DATA["profile"]
 _COLUMNS = {"lines": "name", "kernels": "name", "timeline": "kernel", "host": "name"}
 """The parts that are columns, each with the one whose length is that of all."""
+_LISTS = ("names", "devices", "focus", "lanes")
+"""What of these parts is no column."""
 _MOST_LABELS = 12
 _MOST_ACTIVITIES = 20_000
+_LEAST_PYTHON = 0.01
+"""The share of the time from which on a line's own Python makes it a row."""
 
 
 def time_content(
@@ -49,7 +55,8 @@ def problems(content: Any) -> list[str]:
     """What is wrong with a dict that should be the content of a page, each with its place."""
     sizes = {
         "row": _count(content, "lines", "name"), "kernel": _count(content, "kernels", "name"),
-        "activity": _count(content, "host", "names"), "device": _count(content, "timeline", "devices"),
+        "activity": _count(content, "host", "names"), "lane": _count(content, "host", "lanes"),
+        "device": _count(content, "timeline", "devices"),
         **{word: len(content[f"{word}s"]) for word in ("file", "program") if isinstance(content.get(f"{word}s"), list)},
     }  # fmt: skip
     return [*faults(content, FORM, sizes)] or [*_uneven(content)]
@@ -64,7 +71,7 @@ def _uneven(content: Mapping[str, Any]) -> Iterator[str]:
     for part, first in _COLUMNS.items():
         size = len(content[part][first])
         for column, form in FORM[part].items():
-            own = isinstance(form, list) and column not in ("names", "devices", "focus")
+            own = isinstance(form, list) and column not in _LISTS
             if own and len(content[part][column]) != size:
                 yield f"{part}.{column} has {len(content[part][column])} rows, {part}.{first} has {size}"
 
@@ -92,7 +99,7 @@ class _Content:
             "findings": self._findings(), "compilations": [] if script is None else _compilations(script),
             "lines": lines, "kernels": self._kernels(kernels, {row.name: i for i, row in enumerate(programs)}),
             "programs": self._programs(programs, runs), "timeline": _timeline(shown, numbers),
-            "host": _host(self.trace.host, shown), "files": self.sources.content(),
+            "host": self._host(shown), "files": self.sources.content(),
         }  # fmt: skip
 
     def _totals(self) -> dict[str, Any]:
@@ -114,8 +121,9 @@ class _Content:
         timed = {row.name: row for row in self.report.table("line").rows}
         waits = {} if self.script is None else {w.line.partition(" (")[0]: w for w in self.script.waits.lines()}
         compiled = {} if self.script is None else _compiled_at(self.script)
+        python, moved = ({}, {}) if self.script is None else (_python(self.script), _moved(self.script))
         said = [it.line for it in self.found if it.line]
-        names = [*dict.fromkeys([*timed, *waits, *compiled, *said])]
+        names = [*dict.fromkeys([*timed, *waits, *compiled, *python, *moved, *said])]
         self.rows = {name: i for i, name in enumerate(names)}
         places = [self.sources.add(name) for name in names]
         return {
@@ -126,6 +134,9 @@ class _Content:
             "waited": [round(waits[n].seconds, 9) if n in waits else 0 for n in names],
             "waits": [waits[n].count if n in waits else 0 for n in names],
             "compiled": [round(compiled.get(n, 0), 9) for n in names],
+            "python": [round(python.get(n, 0), 9) for n in names],
+            "moved": [round(moved[n].seconds, 9) if n in moved else 0 for n in names],
+            "bytes": [moved[n].bytes if n in moved else 0 for n in names],
         }  # fmt: skip
 
     def _findings(self) -> list[dict[str, Any]]:
@@ -137,6 +148,18 @@ class _Content:
             "row": [self.rows[k.place or UNKNOWN_LINE] for k in kernels],
             "labels": [_labels(k.labels) for k in kernels], "inserted": [k.is_inserted for k in kernels],
             "seconds": [round(k.seconds, 9) for k in kernels], "runs": [k.runs for k in kernels],
+        }  # fmt: skip
+
+    def _host(self, shown: TimeWindow) -> dict[str, Any]:
+        """What the host and the copies of devices did, as far as it is in sight."""
+        by_line = [] if self.script is None else self.script.recorded.activities
+        found = _in_sight([*self.trace.host, *by_line, *map(_copy, self.trace.transfers)], shown)
+        seen = sorted((it for lane in found.values() for it in lane), key=lambda it: it.start)
+        lanes, names = list(found), {name: i for i, name in enumerate(dict.fromkeys(it.name for it in seen))}
+        return {
+            "lanes": lanes, "names": list(names), "lane": [lanes.index(it.lane) for it in seen],
+            "name": [names[it.name] for it in seen], "row": [self.rows.get(it.line) for it in seen],
+            "bytes": [it.bytes for it in seen], **_times(seen, shown.start),
         }  # fmt: skip
 
     def _programs(self, rows: Sequence[TimeRow], runs: Iterable[KernelRun]) -> list[dict[str, Any]]:
@@ -167,7 +190,7 @@ def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:
     return it.process, it.program, name
 
 
-def _device(run: KernelRun) -> str:
+def _device(run: KernelRun | Transfer) -> str:
     return " ".join(filter(None, [run.process, run.device]))
 
 
@@ -185,6 +208,25 @@ def _compiled_at(script: ScriptProfile) -> dict[str, float]:
     for function, entries in script.compiled.by_function().items():
         if (place := _place(function)) and not entries[0].is_own:
             found[place] = found.get(place, 0.0) + sum(entry.total for entry in entries)
+    return found
+
+
+def _python(script: ScriptProfile) -> dict[str, float]:
+    """The seconds of the script's own Python by line, of those that take more than a trifle."""
+    found: dict[str, float] = {}
+    for it in script.recorded.activities:
+        if it.lane == "Python":
+            found[it.line] = found.get(it.line, 0.0) + (it.end - it.start) * 1e-9
+    return {line: seconds for line, seconds in found.items() if seconds >= _LEAST_PYTHON * script.wall}
+
+
+def _moved(script: ScriptProfile) -> dict[str, LineTransfers]:
+    """What lines moved to a device, arrays of all types together."""
+    found: dict[str, LineTransfers] = {}
+    for it in script.transfers.lines():
+        line = it.line.partition(" (")[0]
+        other = found.get(line, it._replace(seconds=0.0, bytes=0))
+        found[line] = other._replace(seconds=other.seconds + it.seconds, bytes=other.bytes + it.bytes)
     return found
 
 
@@ -215,11 +257,20 @@ def _timeline(shown: TimeWindow, numbers: Mapping[tuple[str, str, str], int]) ->
     }  # fmt: skip
 
 
-def _host(activities: Sequence[HostActivity], shown: TimeWindow) -> dict[str, Any]:
-    seen = [it for it in activities if it.end > shown.start and it.start < shown.end][:_MOST_ACTIVITIES]
-    names = {name: i for i, name in enumerate(dict.fromkeys(it.name for it in seen))}
-    seen = [it._replace(start=max(it.start, shown.start)) for it in seen]
-    return {"names": list(names), "name": [names[it.name] for it in seen], **_times(seen, shown.start)}
+def _in_sight(activities: Iterable[HostActivity], shown: TimeWindow) -> dict[str, list[HostActivity]]:
+    """Those that are in sight by lane, cut to what is, and of very many the first."""
+    lanes: dict[str, list[HostActivity]] = {}
+    for it in activities:
+        start, end = max(it.start, shown.start), min(it.end, shown.end)
+        if start < end and len(lane := lanes.setdefault(it.lane, [])) < _MOST_ACTIVITIES:
+            lane.append(it._replace(start=start, end=end))
+    return lanes
+
+
+def _copy(copy: Transfer) -> HostActivity:
+    """A copy of a device in a lane of its own."""
+    lane = f"copies of {_device(copy)}"
+    return HostActivity(f"{copy.direction} copy", "", copy.start, copy.end, lane, bytes=copy.bytes)
 
 
 def _times(events: Sequence[KernelRun] | Sequence[HostActivity], start: float) -> dict[str, list[int]]:

@@ -21,6 +21,7 @@ from xlamini.inspection.timing.script.text import script_text
 from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import HostWaits
 from xlamini.inspection.timing.table import TimeTable
+from xlamini.inspection.timing.trace.events import recorded
 from xlamini.runtime.devices.clients import at_start, started_clients
 from xlamini.runtime.profiler.recording import ProfileOptions, live_arrays
 from xlamini.runtime.profiler.session import ProfileSession
@@ -111,6 +112,8 @@ class ScriptProfile:
         self.is_whole = self.is_whole and not self.is_late  # which a thread may have said meanwhile
         self.compiled = Compilations(list(compilations())[self._known :])
         report = self._session._report("profile")
+        if said := recorded(report.trace.recordings[0].data)[0]:  # more precisely than this thread knows
+            self._began = self._epoch + said * 1e-9
         self.recorded = ScriptRecord(
             self.wall, self.compiled, self.waits, self.transfers, self._samples.found, report, self.is_whole,
             self._began, self._programs,
@@ -123,6 +126,7 @@ class ScriptProfile:
         self._stack.enter_context(self._session)
         self._stack.enter_context(self._budget)
         self._began = time.perf_counter()
+        self._epoch = self._began - time.time()
 
     def _begin(self, event: object) -> None:
         """Let the time of the recording begin, with the first compilation."""

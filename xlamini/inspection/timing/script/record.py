@@ -9,9 +9,11 @@ from typing import Any
 
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample, by_line
+from xlamini.inspection.timing.script.spans import LineSpan, python_spans
 from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import HostWaits
 from xlamini.inspection.timing.table import TimeTable
+from xlamini.inspection.timing.trace.host import HostActivity
 from xlamini.inspection.timing.trace.spans import Spans, device_calls
 from xlamini.staging.compile.ledger import Compilation, Compilations
 
@@ -50,6 +52,16 @@ class ScriptRecord:
         own = self.report.trace.of_library
         found = (each for each in self.report.trace.host if each.function)
         return [(call.start * 1e-9, call.end * 1e-9) for call in found if f"jit_{call.function}" not in own]
+
+    @cached_property
+    def activities(self) -> list[HostActivity]:
+        """What the host did by line, on the clock of the recording."""
+        lanes = {"Python": python_spans(self.python), "waits": self.waits.spans, "transfers": self.transfers.spans}
+        return [self._activity(span, lane) for lane, spans in lanes.items() for span in spans]
+
+    def _activity(self, span: LineSpan, lane: str) -> HostActivity:
+        start, end = ((when - self.began) * 1e9 for when in (span.start, span.end))
+        return HostActivity(span.what, "", start, end, lane, span.line.partition(" (")[0], span.bytes)
 
     @cached_property
     def device(self) -> Spans:

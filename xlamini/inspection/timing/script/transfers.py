@@ -15,6 +15,7 @@ import numpy as np
 
 from xlamini.core.errors.frames import own_files, user_line
 from xlamini.core.events import TRACED, is_phase
+from xlamini.inspection.timing.script.spans import MOST, LineSpan
 from xlamini.runtime.arrays import to_device
 from xlamini.staging.compile.program import Program
 
@@ -47,6 +48,7 @@ class Transfers:
         self._lock, self._inside = threading.Lock(), threading.local()
         self._replaced: tuple[Any, Any] = (None, None)
         self._counts = False
+        self.spans: list[LineSpan] = []
 
     def __enter__(self) -> Transfers:
         self._counts, self._replaced = True, (to_device.batched_device_put, to_device.put_ndarray)
@@ -75,19 +77,21 @@ class Transfers:
             finally:
                 self._inside.puts = False
             if (given := _given(args)) is not None:
-                self._add(given, made, time.perf_counter() - start)
+                self._add(given, made, start, time.perf_counter())
             return made
 
         return measured
 
-    def _add(self, given: np.ndarray, made: Any, seconds: float) -> None:
+    def _add(self, given: np.ndarray, made: Any, start: float, end: float) -> None:
         shown = f"{given.dtype.name}[{','.join(map(str, given.shape))}]"
         key = user_line(), shown, made.dtype.name, is_phase(TRACED) or _is_for_program()
         with self._lock:
             found = self._found.get(key, LineTransfers(*key))
             self._found[key] = found._replace(
-                count=found.count + 1, bytes=found.bytes + given.nbytes, seconds=found.seconds + seconds
+                count=found.count + 1, bytes=found.bytes + given.nbytes, seconds=found.seconds + end - start
             )
+            if len(self.spans) < MOST:
+                self.spans.append(LineSpan(f"{shown} to the device", key[0], start, end, given.nbytes))
 
 
 def _given(args: tuple[Any, ...]) -> np.ndarray | None:

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from xlamini.core.errors.frames import user_line
+from xlamini.inspection.timing.script.spans import MOST, LineSpan
 from xlamini.runtime.arrays.to_device import ArrayImpl
 
 _READS = (
@@ -46,6 +47,7 @@ class HostWaits:
         self._replaced: dict[str, Any] = {}
         self._lock, self._inside = threading.Lock(), threading.local()
         self._last = "", 0.0
+        self.spans: list[LineSpan] = []
 
     def __enter__(self) -> HostWaits:
         for name in _READS:
@@ -88,4 +90,6 @@ class HostWaits:
             _, count, total, _ = self._found.get(line, LineWait(line, 0, 0.0))
             goes_on = line == last and start - ended < _PAUSE
             self._found[line] = LineWait(line, count + (not goes_on), total + end - start, prints)
+            if len(self.spans) < MOST:
+                self.spans.append(LineSpan("wait", line, start, end))
             self._last = line, time.perf_counter()

@@ -15,6 +15,11 @@ class HostActivity(NamedTuple):
     function: str
     start: float
     end: float
+    lane: str = "host"
+    """What it is drawn with on a timeline."""
+    line: str = ""
+    """`file:line` of the user's, where it is known."""
+    bytes: int = 0
 
     @property
     def name(self) -> str:
