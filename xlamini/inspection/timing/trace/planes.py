@@ -61,7 +61,7 @@ def _of_threads(plane: Any) -> Iterator[KernelRun | HostActivity]:
                 if "hlo_op" in stats and "hlo_module" in stats:
                     yield _run(plane.name, event, stats)
             elif kind and is_of_host:
-                yield HostActivity(*kind, event.start_ns, event.end_ns)
+                yield HostActivity(kind[0], kind[1], event.start_ns, event.end_ns)
 
 
 def _run(plane: str, event: Any, stats: dict[str, Any]) -> KernelRun:
