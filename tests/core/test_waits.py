@@ -47,6 +47,7 @@ NAMED = {
     "runtime/arrays/keys.py: self.words.block_until_ready",
     "experimental/sparse/array.py: x.block_until_ready",
     "experimental/array_serialization/pytree_serialization.py: self._future.result",
+    "inspection/timing/script/budget.py: self._thread.join",  # for the end of a recording of so many calls
     "inspection/timing/script/samples.py: self._thread.join",  # for at most one period, some milliseconds
     "inspection/xla/examine.py: compilation.result",
     "runtime/files/module_reader.py: sys.stdin.buffer.readline",  # the child, for the next file

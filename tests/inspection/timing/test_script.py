@@ -182,8 +182,6 @@ def test_recording_ends_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     assert before == pytest.approx(after)
 
 
-
-
 def test_programs_of_functions_that_are_gone_have_lines() -> None:
     def main() -> None:
         step = xlamini.jit(lambda x: jnp.tanh(x @ x).sum())
