@@ -1,12 +1,13 @@
 """`python -m xlamini profile script.py args...`: run a script, and say where its time went; with `-m`, a module.
 
-The report goes to stderr when the script ends, in whatever way; the script's own exit status is kept. With `--steps` it
+The report goes to stderr when the script ends, in whatever way, after what it does at exit; its own exit status is kept. With `--steps` it
 comes before, after so many calls of one function. With `--read` no script is run, and the report of a trace from files
 goes to stdout.
 """
 from __future__ import annotations
 
 import argparse
+import atexit
 import sys
 from collections.abc import Sequence
 
@@ -36,8 +37,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.read is not None:
         return _read(command, options)
     answer_jax()
-    with ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page)):
-        _ = run_program(options)  # its functions have the programs by which kernels find their lines
+    profile = ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page))
+    atexit.register(profile.end)  # which comes after the script's own handlers, as they are registered later
+    profile.__enter__()
+    run_program(options)
     return 0
 
 

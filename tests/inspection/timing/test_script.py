@@ -1,6 +1,7 @@
 """`python -m xlamini profile`: scripts with a planted cause, which is the first finding, with its line."""
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -74,6 +75,8 @@ def test_a_clean_script_has_no_finding(tmp_path: Path) -> None:
     ("raise KeyboardInterrupt", 130, "of wall time"),
     ("import os; os._exit(7)", 7, "of wall time"),
     ("import os; os.fork() or os._exit(7)", 0, "of wall time"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -15, "of wall time"),
+    ("import os, signal; os.fork() or os.kill(os.getpid(), signal.SIGTERM)", 0, "of wall time"),
 ])  # fmt: skip
 def test_the_end_of_the_script_is_kept(tmp_path: Path, end: str, code: int, says: str) -> None:
     done = profile(tmp_path, f"import sys\nprint(sys.argv[1:])\n{end}\n", "--lr", "0.1")
@@ -81,6 +84,33 @@ def test_the_end_of_the_script_is_kept(tmp_path: Path, end: str, code: int, says
     assert done.returncode in (code, -2 if code == 130 else code)
     assert done.stderr.count("of wall time") == 1
     assert says in done.stderr
+
+
+@pytest.mark.full
+def test_a_handler_of_the_script_takes_the_place_of_ours(tmp_path: Path) -> None:
+    done = profile(tmp_path, """
+import os, signal, sys
+def stop(*_):
+    print("saving")
+    sys.exit(4)
+signal.signal(signal.SIGTERM, stop)
+os.kill(os.getpid(), signal.SIGTERM)
+""")
+    assert (done.returncode, done.stdout, done.stderr.count("of wall time")) == (4, "saving\n", 1)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("end", ["", "import sys; sys.exit(3)", "raise KeyError"])
+def test_what_the_script_does_at_exit_is_in_the_report(tmp_path: Path, end: str) -> None:
+    """As an evaluation after the last step, and the functions of the script still have their lines."""
+    done = profile(tmp_path, f"""{HEAD}
+import atexit
+atexit.register(lambda: [print(float(step(w, x)[0, 0])) for _ in range(20)])
+{end}
+""")
+    assert re.search(r" 20  .*train.py:11 \(<lambda>", done.stderr)
+    assert re.search(r" 21 .*train.py:5  return", done.stderr)
+    assert done.stdout.count("\n") == 20
 
 
 def test_the_report_comes_after_some_steps() -> None:

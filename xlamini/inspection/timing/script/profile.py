@@ -15,7 +15,7 @@ from xlamini.inspection.timing.script.budget import MOST_CALLS, CallBudget
 from xlamini.inspection.timing.script.causes import HOST_CAUSES
 from xlamini.inspection.timing.script.record import ScriptRecord
 from xlamini.inspection.timing.script.samples import Samples
-from xlamini.inspection.timing.script.steps import StepCount, before_exit
+from xlamini.inspection.timing.script.steps import StepCount, before_exit, before_termination
 from xlamini.inspection.timing.script.text import script_text
 from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import HostWaits
@@ -35,8 +35,8 @@ class ScriptProfile:
     """A context manager that records what runs in it; afterwards it is a report, and `str` its text.
 
     Kernels are recorded for `seconds` from the first compilation on, or `MOST_CALLS` calls of programs. It ends with
-    the block, by `os._exit`, or after `steps` calls of one program, and `on_end` is then called with it. A child that
-    the script forks has none.
+    the block, by `os._exit` or SIGTERM, or after `steps` calls of one program, and `on_end` is then called with it. A
+    child that the script forks has none.
     """
 
     compiled: Compilations
@@ -79,6 +79,7 @@ class ScriptProfile:
         else:
             at_start.waiting.append(self._record)  # the script may yet say how many devices there are
         self._stack.enter_context(before_exit(self.end))
+        self._stack.enter_context(before_termination(self.end))
         if self._steps is not None:
             self._stack.enter_context(self._steps)
         self._start = time.perf_counter()

@@ -44,7 +44,7 @@ class Transfers:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, str, bool], LineTransfers] = {}
-        self._lock, self._inside = threading.Lock(), threading.local()
+        self._lock, self._inside = threading.RLock(), threading.local()  # a signal's handler may come between
         self._replaced: tuple[Any, Any] = (None, None)
         self._counts = False
 

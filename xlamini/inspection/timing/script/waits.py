@@ -44,7 +44,7 @@ class HostWaits:
     def __init__(self) -> None:
         self._found: dict[str, LineWait] = {}
         self._replaced: dict[str, Any] = {}
-        self._lock, self._inside = threading.Lock(), threading.local()
+        self._lock, self._inside = threading.RLock(), threading.local()  # a signal's handler may come between
         self._last = "", 0.0
 
     def __enter__(self) -> HostWaits:
