@@ -1,8 +1,8 @@
 """`python -m xlamini profile script.py args...`: run a script, and say where its time went; with `-m`, a module.
 
-The report goes to stderr when the script ends, in whatever way, after what it does at exit; its own exit status is kept. With `--steps` it
-comes before, after so many calls of one function. With `--read` no script is run, and the report of a trace from files
-goes to stdout.
+The report goes to stderr when the script ends, in whatever way, and comes after what the script does at exit. The
+script's own exit status is kept. With `--steps` it comes before, after so many calls of one function. With `--read` no
+script is run, and the report of a trace from files goes to stdout.
 """
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ Each takes what was recorded and yields findings; their shares are of the wall t
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from xlamini.analysis.lints.loops import python_loop
 from xlamini.analysis.lints.program import LintedProgram, bodies_of
@@ -72,13 +72,19 @@ def compiled_again(found: ScriptRecord) -> Iterator[TimeFinding]:
     for function, entries in found.compiled.by_function().items():
         again = [e for e in entries if e.compiled and not e.is_own and e.cause.kind != "first call"]
         if len(again) > 1:
-            seconds = sum(e.total for e in again) - _moving(found, function) * len(again) / len(entries)
+            seconds = _own_seconds(found, again)
             name, line = known_as(function, again[-1])
             yield TimeFinding(seconds / found.wall, f"{name} {_again(again)}", line)
 
 
+def _own_seconds(found: ScriptRecord, entries: Sequence[Compilation]) -> float:
+    """The seconds of compilations without those in which what a function captures was moved, a cause of its own."""
+    by_function = found.compiled.by_function()
+    return sum(e.total - _moving(found, e.function) / len(by_function[e.function]) for e in entries)
+
+
 def _moving(found: ScriptRecord, function: Function) -> float:
-    """The seconds in which what a function captures was moved as it was traced, which is a cause of its own."""
+    """The seconds in which what a function captures was moved as it was traced."""
     ending = (f".{function.name})", f"({function.name})")
     lines = (e for e in found.transfers.lines() if e.is_captured and e.line.endswith(ending))
     return sum(e.seconds for e in lines if e.line.startswith(f"{function.file}:"))
@@ -106,10 +112,11 @@ def compiled_by_line(found: ScriptRecord) -> Iterator[TimeFinding]:
 
 
 def compiled_first(found: ScriptRecord) -> Iterator[TimeFinding]:
-    """Compiling for the first time takes most of the time."""
+    """Compiling for the first time takes most of the time, also of the CPU's: other programs may hold it up alone."""
     first = [e for e in found.compiled if e.compiled and not e.is_own and e.cause.kind == "first call"]
-    seconds = sum(e.total for e in first)
-    if seconds > max(_HALF * found.wall, _SECOND):
+    seconds = _own_seconds(found, first)
+    is_most = seconds > _HALF * found.wall and found.compiling > _HALF * found.cpu
+    if is_most and min(seconds, found.compiling) > _SECOND:
         longest = max(first, key=lambda e: e.total)
         line, fix = _fix_of(found, longest)
         text = f"{longest.function} took {shown(longest.total, 'seconds')} to compile for its first call; {fix}"

@@ -82,7 +82,7 @@ class ScriptProfile:
         self._stack.enter_context(before_termination(self.end))
         if self._steps is not None:
             self._stack.enter_context(self._steps)
-        self._start = time.perf_counter()
+        self._start, self._cpu = time.perf_counter(), time.process_time()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -98,10 +98,12 @@ class ScriptProfile:
             self._record()
         with suppress(Exception):  # of a program that failed, which is the script's matter
             block_until_ready([x for x in live_arrays() if not x.is_deleted()])  # what it has begun is part of it
-        self.wall = time.perf_counter() - self._start
+        self.wall, cpu = time.perf_counter() - self._start, time.process_time() - self._cpu
         for listener in self._listeners:
             unsubscribe(listener)
         self._timer.cancel()
+        if self._timer.ident is not None:
+            self._timer.join()  # which may be ending the recording now
         self.is_whole = self._session.is_running
         self._stack.close()
         self.is_whole = self.is_whole and not self.is_late  # which a thread may have said meanwhile
@@ -109,7 +111,7 @@ class ScriptProfile:
         report = self._session._report("profile")
         self.recorded = ScriptRecord(
             self.wall, self.compiled, self.waits, self.transfers, self._samples.found, report, self.is_whole,
-            self._began, self._programs,
+            self._began, self._programs, cpu,
         )  # fmt: skip
         self.kernels: TimeTable = self.recorded.lines
         self._on_end(self)

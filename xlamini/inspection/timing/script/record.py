@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from xlamini.inspection.timing.report import TimeReport
-from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample, by_line
+from xlamini.inspection.timing.script.samples import COMPILING, LIBRARY, PYTHON, FrameSample, by_line
 from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import HostWaits
 from xlamini.inspection.timing.table import TimeTable
@@ -26,7 +26,8 @@ class ScriptRecord:
     """The wall time of a script, what its host did meanwhile, and the report of its kernels.
 
     `is_whole` says whether kernels were recorded to the end. `began` is when that began, on the clock of the samples;
-    `programs` are the jaxprs of large programs with their entries in the ledger.
+    `programs` are the jaxprs of large programs with their entries in the ledger. `cpu` are the seconds for which the
+    process had the CPU.
     """
 
     wall: float
@@ -38,6 +39,7 @@ class ScriptRecord:
     is_whole: bool
     began: float
     programs: list[tuple[Compilation, Any]]
+    cpu: float
 
     @cached_property
     def lines(self) -> TimeTable:
@@ -71,6 +73,11 @@ class ScriptRecord:
         shares = _shares_of_calls(seen)
         later = (_divided(s, shares.get(s.line, 0.0)) for s in mine if not self.is_watched(s))
         return [*seen, *chain.from_iterable(later)]
+
+    @property
+    def compiling(self) -> float:
+        """The seconds of the CPU in which some thread compiled; other programs of the machine do not make it more."""
+        return sum({sample.when: sample.cpu for sample in self.sampled if sample.does == COMPILING}.values())
 
     def traced(self, sample: FrameSample) -> float:
         """When a sample was taken, in seconds from the beginning of the recording."""
