@@ -18,14 +18,14 @@ from xlamini import numpy as jnp
 from xlamini.inspection.timing.causes.devices import slow_device
 from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.causes.findings import worthwhile
-from xlamini.inspection.timing.script.causes import compiled_by_line, small_waits, waits as waited
+from xlamini.inspection.timing.script.causes import compiled_by_line, compiled_first, small_waits, waits as waited
 from xlamini.inspection.timing.script.samples import PYTHON, FrameSample, Samples, by_line
-from xlamini.inspection.timing.script.transfers import Transfers
+from xlamini.inspection.timing.script.transfers import LineTransfers, Transfers
 from xlamini.inspection.timing.script.waits import LineWait
 from xlamini.inspection.timing.trace.events import KernelRun, seconds_until_next
 from xlamini.inspection.timing.trace.spans import Spans
 from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
-from xlamini.staging.compile.ledger import Cause, Compilation, Function
+from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, Function
 
 PLANTED = Path(__file__).with_name("planted")
 
@@ -124,6 +124,34 @@ def test_a_line_outside_of_jit_that_is_compiled_for_each_shape_is_a_finding() ->
     (found,) = compiled_by_line(record)
     assert (found.share, found.line) == (pytest.approx(0.48), "a.py:3")
     assert found.text.startswith("a.py:3 (f) compiles tanh 24 times, as each shape is a program of its own; pad")
+
+
+@pytest.mark.parametrize(("compiling", "moving", "count"), [(2.0, 0.0, 1), (0.9, 0.0, 0), (2.0, 2.0, 0)])
+def test_first_compilations_take_most_of_the_time(compiling: float, moving: float, count: int) -> None:
+    """Not where other programs held them up, or where a captured array was moved meanwhile."""
+    entry = Compilation(Function("f", "a.py", 2), Cause("first call", "", ""), "a.py:9 (g)", compiled=True)
+    entry.seconds = {"compile": 4.0}
+    captured = LineTransfers("a.py:3 (f)", "float32[8]", "float32", True, 1, 32, moving)
+    record: Any = SimpleNamespace(
+        wall=6.0, cpu=3.0, compiling=compiling, compiled=Compilations([entry]), programs=[],
+        transfers=SimpleNamespace(lines=lambda: [captured]),
+    )  # fmt: skip
+    found = list(compiled_first(record))
+    assert [f.text[:55] for f in found] == ["f (a.py:2) took 4 s to compile for its first call; keep"] * count
+
+
+def test_samples_have_the_time_of_the_cpu() -> None:
+    def spin(seconds: float) -> None:
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+
+    with Samples(0.001) as samples:
+        time.sleep(0.2)
+        spin(0.1)
+    own = [sample for sample in samples.found if sample.is_main]
+    spun = sum(sample.cpu for sample in own if "spin" in sample.line)
+    assert sum(sample.cpu for sample in own) - spun < 0.05 < spun
 
 
 def test_times_are_merged() -> None:

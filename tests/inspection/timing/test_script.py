@@ -4,8 +4,10 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from xlamini import numpy as jnp
 from xlamini.inspection.timing.script import profile as profile_of_script
 from xlamini.inspection.timing.script.profile import ScriptProfile
 from xlamini.inspection.timing.script.waits import HostWaits
+from xlamini.runtime.profiler.recording import recorder
 
 HEAD = """
 import jax, jax.numpy as jnp, numpy as np
@@ -212,6 +215,22 @@ def test_recording_ends_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     assert before == pytest.approx(after)
 
 
+
+
+def test_a_script_may_end_while_its_recording_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped, stop = threading.Event(), recorder.stop
+
+    def slow(owner: Any) -> Any:
+        found = stop(owner)
+        stopped.set()
+        time.sleep(0.1)
+        return found
+
+    monkeypatch.setattr(recorder, "stop", slow)
+    with ScriptProfile(seconds=0.01) as found:
+        xlamini.jit(lambda x: (x @ x).sum() * 0.375)(jnp.ones((8, 8))).block_until_ready()
+        stopped.wait()
+    assert "Kernels were recorded for 0.01 s, and those from then on are not listed." in str(found)
 
 
 def test_programs_of_functions_that_are_gone_have_lines() -> None:
