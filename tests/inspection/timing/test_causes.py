@@ -180,6 +180,8 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
     assert (found.share, found.line) == (3.0, "a.py:2")
     assert found.text.startswith("device 2 computes 5 s, the others 2 s, and wait for it; the most of it is at a.py:2")
     assert not list(slow_device(OfKernels([even, waiting])))
+    (held_up,) = slow_device(OfKernels([k._replace(seconds=3 * k.seconds) for k in (even, skewed)]))
+    assert (held_up.share, held_up.text) == (9.0, found.text)
 
 
 def test_samples_have_the_users_line() -> None:

@@ -34,7 +34,8 @@ def _slowest(kernels: list[TimedKernel]) -> Iterator[TimeFinding]:
     others = statistics.median(seconds for device, seconds in busy.items() if device != slow) if len(busy) > 1 else 0.0
     if others and busy[slow] > _LONGER * others:
         line = max(kernels, key=lambda k: _excess(k, slow)).place
-        yield TimeFinding(busy[slow] - others, (
+        held_up = sum(kernel.seconds for kernel in kernels) / sum(busy.values())  # by other programs of the machine
+        yield TimeFinding((busy[slow] - others) * held_up, (
             f"{slow} computes {shown(busy[slow], 'seconds')}, the others {shown(others, 'seconds')}, and wait for it; "
             f"the most of it is at {line}: give all devices as much to do"
         ), line)  # fmt: skip
