@@ -15,7 +15,7 @@ import pytest
 
 import xlamini
 from xlamini import numpy as jnp
-from xlamini.inspection.timing.causes.devices import slow_device
+from xlamini.inspection.timing.causes.devices import idle_devices, slow_device
 from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.causes.findings import worthwhile
 from xlamini.inspection.timing.script.causes import compiled_by_line, compiled_first, small_waits, waits as waited
@@ -42,6 +42,7 @@ CAUSES = {
     "undonated": (".at[i].set(row)", "FILE:LINE changes a part of an argument of push, 64 MiB, which is copied"),
     "scan_saves": ("jax.lax.scan(", "the loop around FILE:LINE keeps 3 intermediates of each step"),
     "unsharded": ("jax.grad(", "each of 8 devices computes all of step (FILE:LINE), as no argument is split"),
+    "one_device": ("jax.grad(", "device 0 of 8 does all the work, the most of it at FILE:LINE; split the batch: "),
     "slow_device": ("fori_loop(", "and wait for it; the most of it is at FILE:LINE: give all devices as much to do"),
     "slow_loader": ("", "for the loader, of which FILE:"),
     "first_compile": ("weights[i]", "at FILE:LINE a Python loop repeats 6 operations 100 times"),
@@ -182,6 +183,15 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
     assert not list(slow_device(OfKernels([even, waiting])))
     (held_up,) = slow_device(OfKernels([k._replace(seconds=3 * k.seconds) for k in (even, skewed)]))
     assert (held_up.share, held_up.text) == (9.0, found.text)
+
+
+@pytest.mark.parametrize(("choices", "seconds", "count"), [(8, [2.0], 1), (1, [2.0], 0), (8, [2.0, 1.0], 0)])
+def test_one_of_several_devices_does_all_the_work(choices: int, seconds: list[float], count: int) -> None:
+    devices = {f"/device:GPU:{n}": s for n, s in enumerate(seconds)}
+    program: Any = SimpleNamespace(choices=choices)
+    kernel = TimedKernel("jit_step", "", "dot", (), False, "a.py:2", sum(seconds), 4, 1, program, devices=devices)
+    found = list(idle_devices(OfKernels([kernel])))
+    assert [(each.share, each.line) for each in found] == [(1.75, "a.py:2")] * count
 
 
 def test_samples_have_the_users_line() -> None:

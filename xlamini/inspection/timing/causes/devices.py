@@ -1,18 +1,21 @@
-"""Causes that show between devices: one that has more to do than the others, and work that each of them repeats."""
+"""Causes that show between devices: work that one has more of, or all of, and work that each of them repeats."""
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Iterator
 
 from xlamini.inspection.timing.causes.finding import TimeFinding
-from xlamini.inspection.timing.causes.parts import parts, seconds_of
-from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
+from xlamini.inspection.timing.causes.parts import is_on_cpu, parts, seconds_of
+from xlamini.inspection.timing.trace.trace import EAGER, TimedKernel, Trace
 from xlamini.inspection.units import shown
 from xlamini.runtime.hlo.collectives import COLLECTIVES
 
 _LONGER = 1.5
 """A device that works half as long again as the others is not as fast, or has more to do; less is chance."""
 _MORE_DEVICES = 2
+_NEARLY_ALL = 0.95
+"""The share of the work from which on one device has it by itself; others may still have been given an array."""
 
 
 def slow_device(trace: Trace) -> Iterator[TimeFinding]:
@@ -26,10 +29,7 @@ def slow_device(trace: Trace) -> Iterator[TimeFinding]:
 
 
 def _slowest(kernels: list[TimedKernel]) -> Iterator[TimeFinding]:
-    busy: dict[str, float] = {}
-    for kernel in kernels:
-        for device, seconds in kernel.devices.items():
-            busy[device] = busy.get(device, 0.0) + seconds
+    busy = _busy(kernels)
     slow = max(busy, key=lambda device: busy[device])
     others = statistics.median(seconds for device, seconds in busy.items() if device != slow) if len(busy) > 1 else 0.0
     if others and busy[slow] > _LONGER * others:
@@ -41,6 +41,15 @@ def _slowest(kernels: list[TimedKernel]) -> Iterator[TimeFinding]:
         ), line)  # fmt: skip
 
 
+def _busy(kernels: list[TimedKernel]) -> dict[str, float]:
+    """The seconds that each device has to do."""
+    found: dict[str, float] = {}
+    for kernel in kernels:
+        for device, seconds in kernel.devices.items():
+            found[device] = found.get(device, 0.0) + seconds
+    return found
+
+
 def _excess(kernel: TimedKernel, device: str) -> float:
     """How much longer a kernel takes on a device than on the others."""
     others = [seconds for name, seconds in kernel.devices.items() if name != device]
@@ -50,6 +59,21 @@ def _excess(kernel: TimedKernel, device: str) -> float:
 def _is_collective(kernel: TimedKernel) -> bool:
     names = [kernel.name, *(part.each.opcode for part in parts(kernel))]
     return any(name.startswith(COLLECTIVES) for name in names)
+
+
+def idle_devices(trace: Trace) -> Iterator[TimeFinding]:
+    """The process has several devices, and one of them does all the work. A trace from files does not say how many."""
+    known = [kernel for kernel in trace.kernels if kernel.of is not None and kernel.place not in ("", EAGER)]
+    count, busy = max((kernel.of.choices for kernel in known if kernel.of), default=0), _busy(trace.kernels)
+    if count < _MORE_DEVICES or max(busy.values()) < _NEARLY_ALL * sum(busy.values()):
+        return
+    line, seconds = max(known, key=seconds_of).place, sum(map(seconds_of, trace.kernels))
+    faster = min(count, os.cpu_count() or 1) if is_on_cpu(known[0]) else count  # a CPU's devices share its cores
+    yield TimeFinding(seconds * (1 - 1 / faster), (
+        f"{max(busy, key=lambda device: busy[device])} of {count} does all the work, the most of it at {line}; split "
+        f"the batch: jax.device_put(batch, NamedSharding(mesh, P('batch'))) with mesh = jax.make_mesh(({count},), "
+        "('batch',))"
+    ), line)  # fmt: skip
 
 
 def copied_work(trace: Trace) -> Iterator[TimeFinding]:

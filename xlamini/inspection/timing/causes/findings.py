@@ -23,6 +23,7 @@ CAUSES: list[Cause] = [
     products.transposed_products,
     programs.inserted_copies,
     devices.slow_device,
+    devices.idle_devices,
     devices.copied_work,
 ]
 """What traces show, each found by one function; a share is one of the time of the trace."""

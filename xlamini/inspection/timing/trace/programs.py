@@ -23,13 +23,15 @@ class TracedProgram:
     """A compiled program whose kernels are in a trace.
 
     One that was loaded from a file has the names and lines of the process that compiled it; `origin` has those of this.
+    `choices` is the number of devices that the process could have run it on, 0 if it is not known.
     """
 
     module: Module
     in_shardings: Sequence[Any]
+    choices: int
 
-    def __init__(self, text: str, origin: ProgramOrigin | None, in_shardings: Sequence[Any] = ()):
-        self.module, self._origin, self.in_shardings = Module(text), origin, in_shardings
+    def __init__(self, text: str, origin: ProgramOrigin | None, in_shardings: Sequence[Any] = (), choices: int = 0):
+        self.module, self._origin, self.in_shardings, self.choices = Module(text), origin, in_shardings, choices
         self._labelling = Labelling(self.module)
         self._has_labels = "#e" in text  # JAX's programs have none
 
@@ -166,7 +168,7 @@ class TracedPrograms:
             self._read[name] = [
                 _NamedProgram(
                     self._names(name, program_number(module, executable)),
-                    TracedProgram(module.to_string(), executable.origin, executable.in_shardings),
+                    TracedProgram(module.to_string(), executable.origin, executable.in_shardings, _choices(executable)),
                 )
                 for module, executable in self._named.get(name, ())
             ]
@@ -190,3 +192,8 @@ class _NamedProgram(NamedTuple):
 
     names: set[str]
     program: TracedProgram
+
+
+def _choices(executable: Any) -> int:
+    """How many devices of its platform this process has."""
+    return len(executable.loaded.local_devices()[0].client.local_devices())
