@@ -14,15 +14,18 @@ import numpy as np
 import pytest
 
 import xlamini
+from tests.inspection.timing.planes import Planes, recording
 from xlamini import numpy as jnp
 from xlamini.inspection.timing.causes.devices import idle_devices, slow_device
 from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.causes.findings import worthwhile
+from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.causes import compiled_by_line, compiled_first, small_waits, waits as waited
 from xlamini.inspection.timing.script.samples import PYTHON, FrameSample, Samples, by_line
 from xlamini.inspection.timing.script.transfers import LineTransfers, Transfers
 from xlamini.inspection.timing.script.waits import LineWait
 from xlamini.inspection.timing.trace.events import KernelRun, seconds_until_next
+from xlamini.inspection.timing.trace.files import Recording
 from xlamini.inspection.timing.trace.spans import Spans
 from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, Function
@@ -192,6 +195,38 @@ def test_one_of_several_devices_does_all_the_work(choices: int, seconds: list[fl
     kernel = TimedKernel("jit_step", "", "dot", (), False, "a.py:2", sum(seconds), 4, 1, program, devices=devices)
     found = list(idle_devices(OfKernels([kernel])))
     assert [(each.share, each.line) for each in found] == [(1.75, "a.py:2")] * count
+
+
+@pytest.mark.parametrize(("host", "length", "says"), [
+    ("PjitFunction(step)", 800, "meanwhile the host calls functions, which takes longer than their programs: let each"),
+    ("DevicePut", 800, "meanwhile the host moves arrays to the device: put the next batch there before you wait"),
+    ("DevicePut", 300, "meanwhile the host runs other Python: prepare the next batch in a thread, and look at"),
+    ("$train.py:3 load", 800, "in gaps between 20 programs; prepare the next batch in a thread, and look at results"),
+])  # fmt: skip
+def test_a_device_is_idle_between_programs(host: str, length: int, says: str) -> None:
+    """A gap of 900 ns follows each program of 100, and one of all is a compilation's."""
+    (found,) = TimeReport([Recording("", recording(steps(20, host, length)))]).findings()
+    assert found.share == pytest.approx(18 * 900 / (20 * 1000 + 5000 - 900))
+    assert found.text.startswith("no program runs in 16.2 us of 24.1 us, in gaps between 20 programs; ")
+    assert says in found.text
+    assert not TimeReport([Recording("", recording(steps(1, host, length)))]).findings()
+
+
+def test_a_device_that_is_seldom_idle_is_no_finding() -> None:
+    assert not TimeReport([Recording("", recording(steps(20, "DevicePut", 300, busy=700)))]).findings()
+
+
+def steps(count: int, host: str, length: int, busy: int = 100) -> Planes:
+    """Programs that begin each 1000 ns, from the tenth on 5000 later, with an activity of the host after each."""
+    starts = [1000 * n + 5000 * (n >= 10) for n in range(count)]
+    modules = [("jit_step(7)", start, busy, {"run_id": n}) for n, start in enumerate(starts)]
+    return {
+        "/device:TPU:0": {
+            "XLA Modules": modules,
+            "XLA Ops": [("%dot.1 = f32[8]{0} dot(%p)", start, busy, {}) for start in starts],
+        },
+        "/host:CPU": {"python": [(host, start + busy, length, {}) for start in starts]},
+    }
 
 
 def test_samples_have_the_users_line() -> None:

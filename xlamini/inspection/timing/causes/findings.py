@@ -41,8 +41,8 @@ def worthwhile(found: Iterable[TimeFinding]) -> TimeFindings:
     return TimeFindings(sorted((f for f in found if f.share >= LEAST_SHARE), key=lambda f: -f.share))
 
 
-def of_trace(trace: Trace, seconds: float) -> Iterator[TimeFinding]:
+def of_trace(trace: Trace, seconds: float, causes: Iterable[Cause] = CAUSES) -> Iterator[TimeFinding]:
     """What the causes find in a trace, as shares of these seconds."""
-    for cause in CAUSES:
+    for cause in causes:
         for each in cause(trace):
             yield each._replace(share=min(each.share / seconds, 1.0) if seconds else 0.0)
