@@ -105,17 +105,21 @@ def test_a_kernel_lasts_until_the_next_of_its_call() -> None:
 
 def test_small_waits_are_one_finding() -> None:
     waits: Any = SimpleNamespace(lines=lambda: [LineWait(f"a.py:{n} (f)", 20, 0.04) for n in (1, 2, 3)])
-    record: Any = SimpleNamespace(wall=1.0, waits=waits, calls=[])
+    record: Any = SimpleNamespace(wall=1.0, waits=waits, calls=[], rounds=lambda wait: wait.count)
     (found,) = small_waits(record)
     assert (found.share, found.line) == (pytest.approx(0.12), "a.py:1")
     assert found.text.startswith("3 lines wait for the device, 60 times (a.py:1, a.py:2, a.py:3); keep the arrays")
 
 
 def test_a_wait_after_many_calls_is_no_finding() -> None:
-    """The device had work all along."""
+    """The device had work all along; neither are many reads after all calls."""
     waits: Any = SimpleNamespace(lines=lambda: [LineWait("a.py:1 (f)", 12, 0.5)])
-    each_step, each_epoch = (SimpleNamespace(wall=1.0, waits=waits, calls=[(0, 1)] * n) for n in (24, 720))
-    assert [len([*waited(record)]) for record in (each_step, each_epoch)] == [1, 0]
+    cases = (24, 12), (720, 12), (24, 1)
+    records: Any = [
+        SimpleNamespace(wall=1.0, waits=waits, calls=[(0, 1)] * calls, rounds=lambda _, n=rounds: n)
+        for calls, rounds in cases
+    ]
+    assert [len([*waited(record)]) for record in records] == [1, 0, 0]
 
 
 def test_a_line_outside_of_jit_that_is_compiled_for_each_shape_is_a_finding() -> None:

@@ -59,6 +59,20 @@ def test_a_wait_in_the_loop_is_the_first_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+def test_losses_that_are_read_after_the_loop_are_no_finding(tmp_path: Path) -> None:
+    done = profile(tmp_path, HEAD + """
+values = []
+for i in range(100):
+    w = step(w, x)
+    values.append(w)
+for i, value in enumerate(values):
+    print(i, value.tolist()[0][0])
+""")
+    assert "Nothing stands out." in done.stderr
+    assert re.search(r" 100 .*train.py:15 \(<module>\)", done.stderr)
+
+
+@pytest.mark.full
 def test_a_function_that_is_compiled_again_is_the_first_finding(tmp_path: Path) -> None:
     done = profile(tmp_path, HEAD + LENGTHS)
     first = done.stderr.partition("Findings\n")[2].splitlines()[0]
@@ -152,12 +166,32 @@ def test_reads_are_counted_by_line_and_once() -> None:
         x.tolist()
         x.block_until_ready()
         xlamini.device_get([x + i for i in range(50)])
+        xlamini.block_until_ready([x + i for i in range(50)])
     counts = [wait.count for wait in sorted(waits.lines(), key=lambda wait: int(wait.line.split(":")[1].split()[0]))]
-    assert counts == [1, 4, 1, 1, 1]
+    assert counts == [1, 4, 1, 1, 1, 1]
     assert all(wait.line.startswith(f"{__file__}:") for wait in waits.lines())
     before = waits.seconds
     x.tolist()
     assert waits.seconds == before > 0
+
+
+def test_callbacks_do_not_wait() -> None:
+    """What they read is there, and the line of the call is none that reads."""
+    read: list[float] = []
+
+    @xlamini.jit
+    def step(x: Any) -> Any:
+        xlamini.debug.print("{x}", x=x[:3])
+        xlamini.debug.callback(lambda x: read.append(float(x)), x.sum())
+        return x * 1.5
+
+    x = jnp.ones(8)
+    with HostWaits() as waits:
+        for _ in range(3):
+            x = step(x)
+        xlamini.effects_barrier()
+    assert read == [8.0, 12.0, 18.0]
+    assert waits.lines() == []
 
 
 def test_the_report_of_a_block() -> None:

@@ -64,7 +64,7 @@ def small_waits(found: ScriptRecord) -> Iterator[TimeFinding]:
 
 def _is_often(found: ScriptRecord, wait: LineWait) -> bool:
     """Whether a line waits in each step; after so many calls the device has had work all along."""
-    return wait.count >= max(_OFTEN, len(found.calls) / _OFTEN)
+    return found.rounds(wait) >= max(_OFTEN, len(found.calls) / _OFTEN)
 
 
 def compiled_again(found: ScriptRecord) -> Iterator[TimeFinding]:

@@ -96,8 +96,7 @@ class ScriptProfile:
         if self._record in at_start.waiting:
             at_start.waiting.remove(self._record)
             self._record()
-        with suppress(Exception):  # of a program that failed, which is the script's matter
-            block_until_ready([x for x in live_arrays() if not x.is_deleted()])  # what it has begun is part of it
+        self.waits.at_end(_all_is_done)  # what it has begun is part of it
         self.wall, cpu = time.perf_counter() - self._start, time.process_time() - self._cpu
         for listener in self._listeners:
             unsubscribe(listener)
@@ -170,3 +169,9 @@ class ScriptProfile:
 
     def __str__(self) -> str:
         return script_text(self.recorded, self.findings(), self.notes())
+
+
+def _all_is_done() -> None:
+    """Wait for what the script has begun; a program that failed is the script's matter."""
+    with suppress(Exception):
+        block_until_ready([x for x in live_arrays() if not x.is_deleted()])

@@ -1,6 +1,7 @@
 """What was recorded of a script, for the causes and the text of its report."""
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import Any
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.samples import COMPILING, LIBRARY, PYTHON, FrameSample, by_line
 from xlamini.inspection.timing.script.transfers import Transfers
-from xlamini.inspection.timing.script.waits import HostWaits
+from xlamini.inspection.timing.script.waits import HostWaits, LineWait
 from xlamini.inspection.timing.table import TimeTable
 from xlamini.inspection.timing.trace.spans import Spans, device_calls
 from xlamini.staging.compile.ledger import Compilation, Compilations
@@ -52,6 +53,11 @@ class ScriptRecord:
         own = self.report.trace.of_library
         found = (each for each in self.report.trace.host if each.function)
         return [(call.start * 1e-9, call.end * 1e-9) for call in found if f"jit_{call.function}" not in own]
+
+    def rounds(self, wait: LineWait) -> int:
+        """After how many calls a line has waited: reads of what has been computed before are one round."""
+        calls = [each.start * 1e-9 + self.began for each in self.report.trace.host if each.function]
+        return len({bisect_right(calls, start) for start in wait.starts}) if calls else wait.count
 
     @cached_property
     def device(self) -> Spans:

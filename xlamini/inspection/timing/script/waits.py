@@ -1,20 +1,25 @@
 """Where a script waits for the device: the lines that read arrays, and how long each of them was held up.
 
 While they are counted, the methods by which arrays give up their values are measured. A read inside of another, such as
-that of `repr`, counts once. NumPy reads the memory of an array on the CPU by itself, so that `np.asarray(x)` is not
-seen there.
+that of `repr`, counts once; one inside of a callback does not count, as what a callback is given is there. Neither does
+that of a program with callbacks, which waits for its arguments as it is called. NumPy reads the memory of an array on
+the CPU by itself, so that `np.asarray(x)` is not seen there.
 """
 from __future__ import annotations
 
 import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from xlamini.core.errors.frames import user_line
+from xlamini.core.errors.frames import is_inside, user_line
+from xlamini.core.flags.config import callback_depth
+from xlamini.runtime.arrays import conversions
 from xlamini.runtime.arrays.to_device import ArrayImpl
+from xlamini.runtime.execution.effects import run_with_callbacks
+from xlamini.transforms.sharding import device_put
 
 _READS = (
     "__array__", "__bool__", "__complex__", "__float__", "__format__", "__index__", "__int__", "__iter__", "__repr__",
@@ -23,8 +28,11 @@ _READS = (
 
 
 _PRINTS = ("__format__", "__repr__", "__str__")
-_PAUSE = 20e-6
-"""Reads of one line with less than these seconds between them, as those of `device_get`, are one."""
+_OF_SEVERAL = (conversions, "_fetched"), (device_put, "wait_for")
+"""What `device_get` and `block_until_ready` do with all arrays that they are given, which is one wait."""
+END = "the end of the script"
+_MOST = 100_000
+"""So many reads of a line tell whether each step waits."""
 
 
 class LineWait(NamedTuple):
@@ -36,6 +44,8 @@ class LineWait(NamedTuple):
     seconds: float
     prints: bool = False
     """Whether it writes arrays of several elements as text, for which all of them are read."""
+    starts: Sequence[float] = ()
+    """When the first reads began, on the clock of `time.perf_counter`."""
 
 
 class HostWaits:
@@ -43,21 +53,21 @@ class HostWaits:
 
     def __init__(self) -> None:
         self._found: dict[str, LineWait] = {}
-        self._replaced: dict[str, Any] = {}
+        self._starts: dict[str, list[float]] = {}
+        self._replaced: list[tuple[Any, str, Any]] = []
         self._lock, self._inside = threading.RLock(), threading.local()  # a signal's handler may come between
-        self._last = "", 0.0
 
     def __enter__(self) -> HostWaits:
-        for name in _READS:
-            member = vars(ArrayImpl).get(name)
+        for place, name in (*((ArrayImpl, name) for name in _READS), *_OF_SEVERAL):
+            member = vars(place).get(name)
             if isinstance(member, FunctionType):
-                self._replaced[name] = member
-                setattr(ArrayImpl, name, self._measured(member))
+                self._replaced.append((place, name, member))
+                setattr(place, name, self._measured(member))
         return self
 
     def __exit__(self, *error: object) -> None:
-        for name, member in self._replaced.items():
-            setattr(ArrayImpl, name, member)
+        for each in self._replaced:
+            setattr(*each)
 
     def lines(self) -> list[LineWait]:
         return sorted(self._found.values(), key=lambda wait: -wait.seconds)
@@ -67,10 +77,16 @@ class HostWaits:
         """The time of all reads."""
         return sum(wait.seconds for wait in self._found.values())
 
+    def at_end(self, wait: Callable[[], object]) -> None:
+        """Wait for what still runs, which no line of the script does."""
+        self._inside.reads, start = True, time.perf_counter()
+        wait()
+        self._add(END, start, False)
+
     def _measured(self, member: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(member)
         def read(*args: Any, **kwargs: Any) -> Any:
-            if getattr(self._inside, "reads", False):
+            if getattr(self._inside, "reads", False) or callback_depth.value:
                 return member(*args, **kwargs)
             self._inside.reads = True
             start = time.perf_counter()
@@ -78,14 +94,16 @@ class HostWaits:
                 return member(*args, **kwargs)
             finally:
                 self._inside.reads = False
-                self._add(user_line(), start, member.__name__ in _PRINTS and args[0].size > 1)
+                if not is_inside(run_with_callbacks):
+                    self._add(user_line(), start, member.__name__ in _PRINTS and args[0].size > 1)
 
         return read
 
     def _add(self, line: str, start: float, prints: bool) -> None:
+        seconds = time.perf_counter() - start
         with self._lock:
-            (last, ended), end = self._last, time.perf_counter()
-            _, count, total, _ = self._found.get(line, LineWait(line, 0, 0.0))
-            goes_on = line == last and start - ended < _PAUSE
-            self._found[line] = LineWait(line, count + (not goes_on), total + end - start, prints)
-            self._last = line, time.perf_counter()
+            starts = self._starts.setdefault(line, [])
+            if len(starts) < _MOST:
+                starts.append(start)
+            _, count, total, *_ = self._found.get(line, LineWait(line, 0, 0.0))
+            self._found[line] = LineWait(line, count + 1, total + seconds, prints, starts)
