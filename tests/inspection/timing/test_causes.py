@@ -192,11 +192,14 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
     assert (held_up.share, held_up.text) == (9.0, found.text)
 
 
-@pytest.mark.parametrize(("choices", "seconds", "count"), [(8, [2.0], 1), (1, [2.0], 0), (8, [2.0, 1.0], 0)])
-def test_one_of_several_devices_does_all_the_work(choices: int, seconds: list[float], count: int) -> None:
+@pytest.mark.parametrize(("choices", "seconds", "calls", "count"), [
+    (8, [2.0], 4, 1), (1, [2.0], 4, 0), (8, [2.0, 1.0], 4, 0), (8, [2.0], 1, 0), (8, [2.0], 40_000, 0)
+])  # fmt: skip
+def test_one_of_several_devices_does_all_the_work(choices: int, seconds: list[float], calls: int, count: int) -> None:
     devices = {f"/device:GPU:{n}": s for n, s in enumerate(seconds)}
     program: Any = SimpleNamespace(choices=choices)
-    kernel = TimedKernel("jit_step", "", "dot", (), False, "a.py:2", sum(seconds), 4, 1, program, devices=devices)
+    counts = calls, calls
+    kernel = TimedKernel("jit_step", "", "dot", (), False, "a.py:2", sum(seconds), *counts, program, devices=devices)
     found = list(idle_devices(OfKernels([kernel])))
     assert [(each.share, each.line) for each in found] == [(1.75, "a.py:2")] * count
 

@@ -194,6 +194,7 @@ def test_callbacks_do_not_wait() -> None:
     assert waits.lines() == []
 
 
+@pytest.mark.usefixtures("no_cache")
 def test_the_report_of_a_block() -> None:
     step = xlamini.jit(lambda x: jnp.tanh(x @ x).sum())
     with ScriptProfile() as found:

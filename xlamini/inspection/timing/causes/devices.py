@@ -14,6 +14,8 @@ from xlamini.runtime.hlo.collectives import COLLECTIVES
 _LONGER = 1.5
 """A device that works half as long again as the others is not as fast, or has more to do; less is chance."""
 _MORE_DEVICES = 2
+_LEAST_CALL = 100e-6
+"""To start a program on several devices takes about as many seconds, so that a shorter kernel is not worth it."""
 _NEARLY_ALL = 0.95
 """The share of the work from which on one device has it by itself; others may still have been given an array."""
 
@@ -63,17 +65,23 @@ def _is_collective(kernel: TimedKernel) -> bool:
 
 def idle_devices(trace: Trace) -> Iterator[TimeFinding]:
     """The process has several devices, and one of them does all the work. A trace from files does not say how many."""
-    known = [kernel for kernel in trace.kernels if kernel.of is not None and kernel.place not in ("", EAGER)]
-    count, busy = max((kernel.of.choices for kernel in known if kernel.of), default=0), _busy(trace.kernels)
+    known, busy = [kernel for kernel in trace.kernels if _is_worth_splitting(kernel)], _busy(trace.kernels)
+    count = max((kernel.of.choices for kernel in known if kernel.of), default=0)
     if count < _MORE_DEVICES or max(busy.values()) < _NEARLY_ALL * sum(busy.values()):
         return
-    line, seconds = max(known, key=seconds_of).place, sum(map(seconds_of, trace.kernels))
+    line, seconds = max(known, key=seconds_of).place, sum(map(seconds_of, known))
     faster = min(count, os.cpu_count() or 1) if is_on_cpu(known[0]) else count  # a CPU's devices share its cores
     yield TimeFinding(seconds * (1 - 1 / faster), (
         f"{max(busy, key=lambda device: busy[device])} of {count} does all the work, the most of it at {line}; split "
         f"the batch: jax.device_put(batch, NamedSharding(mesh, P('batch'))) with mesh = jax.make_mesh(({count},), "
         "('batch',))"
     ), line)  # fmt: skip
+
+
+def _is_worth_splitting(kernel: TimedKernel) -> bool:
+    """Whether a kernel of a line takes long enough in each call; the first call is slower for other reasons."""
+    is_of_line = kernel.of is not None and kernel.place not in ("", EAGER)
+    return is_of_line and kernel.calls > 1 and seconds_of(kernel) > _LEAST_CALL * kernel.calls
 
 
 def copied_work(trace: Trace) -> Iterator[TimeFinding]:
