@@ -47,7 +47,7 @@ CAUSES = {
     "unsharded": ("jax.grad(", "each of 8 devices computes all of step (FILE:LINE), as no argument is split"),
     "one_device": ("jax.grad(", "device 0 of 8 does all the work, the most of it at FILE:LINE; split the batch: "),
     "slow_device": ("fori_loop(", "and wait for it; the most of it is at FILE:LINE: give all devices as much to do"),
-    "slow_loader": ("", "for the loader, of which FILE:"),
+    "slow_loader": ("", "as the next step is called late: FILE:"),
     "first_compile": ("weights[i]", "at FILE:LINE a Python loop repeats 6 operations 100 times"),
     "printing": ("print(i, w)", "FILE:LINE (<module>) writes arrays as text 200 times"),
 }  # fmt: skip

@@ -186,8 +186,8 @@ def captured(found: ScriptRecord) -> Iterator[TimeFinding]:
             yield TimeFinding(each.seconds / found.wall, text, place(each.line))
 
 
-def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
-    """The user's own Python prepares the next step for longer than the device takes for one, which waits meanwhile."""
+def between_steps(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """The user's own Python, such as a loader's, takes longer between steps than the device for one, which waits."""
     calls = found.calls
     if len(calls) <= _OFTEN:
         return
@@ -197,15 +197,15 @@ def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
     if len(gaps) >= _OFTEN and sum(s.seconds for s in loop) > found.device.seconds:
         lines, seconds = by_line(idle), sum(s.seconds for s in idle)
         text = (
-            f"the device waits {shown(seconds, 'seconds')} for the loader, of which {lines[0].line} takes "
-            f"{lines[0].seconds / seconds:.0%}; prepare the next batches in a thread or another process while the "
-            "device works, or do less for each"
+            f"the device has no work for {shown(seconds, 'seconds')}, as the next step is called late: "
+            f"{lines[0].line} takes {lines[0].seconds / seconds:.0%} of that; let a thread or another process prepare "
+            "batches and write files while the device works, or do less between steps"
         )
         yield TimeFinding(seconds / found.watched, text, place(lines[0].line))
 
 
 HOST_CAUSES: list[Callable[[ScriptRecord], Iterator[TimeFinding]]] = [
     waits, prints, small_waits, compiled_again, compiled_by_line, compiled_first, eager, converted, moved, captured,
-    loader,
+    between_steps,
 ]  # fmt: skip
 """What is found beside what traces show."""
