@@ -21,9 +21,10 @@ from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.causes.findings import worthwhile
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.causes import compiled_by_line, compiled_first, small_waits, waits as waited
-from xlamini.inspection.timing.script.samples import PYTHON, FrameSample, Samples, by_line
+from xlamini.inspection.timing.script.record import ScriptRecord
+from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample, Samples, by_line
 from xlamini.inspection.timing.script.transfers import LineTransfers, Transfers
-from xlamini.inspection.timing.script.waits import LineWait
+from xlamini.inspection.timing.script.waits import END, LineWait
 from xlamini.inspection.timing.trace.events import KernelRun, seconds_until_next
 from xlamini.inspection.timing.trace.files import Recording
 from xlamini.inspection.timing.trace.spans import Spans
@@ -263,6 +264,16 @@ def test_a_library_that_is_called_counts_for_the_line_that_calls() -> None:
         thread.join()
     other = by_line(sample for sample in samples.found if not sample.is_main)[0]
     assert other.line.endswith("(test_a_library_that_is_called_counts_for_the_line_that_calls.<locals>.wait)")
+
+
+def test_time_at_no_line_of_the_script_is_none_of_the_library() -> None:
+    samples = [FrameSample(n, 1.0, "a.py:1 (f)", does, True) for n, does in enumerate((PYTHON, LIBRARY, LIBRARY))]
+    waits: Any = SimpleNamespace(seconds=0.5, lines=lambda: [LineWait(END, 1, 0.5)])
+    report: Any = SimpleNamespace(trace=SimpleNamespace(host=[], of_library=()))
+    none: Any = SimpleNamespace(seconds=0.0)
+    record = ScriptRecord(10.0, Compilations([]), waits, none, samples, report, 0.0, [], 10.0)
+    assert [seconds for seconds in record.host.values() if seconds] == [1.0, 0.5, 2.0, 6.5]
+    assert list(record.host)[-1] == "no line of the script, as it begins and ends"
 
 
 def test_samples_are_added_up_by_line() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.samples import COMPILING, LIBRARY, PYTHON, FrameSample, by_line
 from xlamini.inspection.timing.script.transfers import Transfers
-from xlamini.inspection.timing.script.waits import HostWaits, LineWait
+from xlamini.inspection.timing.script.waits import END, HostWaits, LineWait
 from xlamini.inspection.timing.table import TimeTable
 from xlamini.inspection.timing.trace.spans import Spans, device_calls
 from xlamini.staging.compile.ledger import Compilation, Compilations
@@ -19,6 +19,7 @@ from xlamini.staging.compile.ledger import Compilation, Compilations
 CALLS = "calls"
 """What a thread does that calls a jitted function of the user's, which begins its program."""
 _MAY_CALL = PYTHON, LIBRARY
+_CALLS = "calls, in which a CPU may compute, and the rest of the library"
 _PHASES = {"tracing": ("trace", "rewrite"), "lowering": ("lower",), "compiling": ("compile", "load")}
 
 
@@ -101,8 +102,15 @@ class ScriptRecord:
         known = {"Python of the script": sum(sample.seconds for sample in self.python)}
         known |= {name: sum(seconds.get(phase, 0.0) for phase in phases) for name, phases in _PHASES.items()}
         known |= {"transfers to the device": self.transfers.seconds, "waiting for the device": self.waits.seconds}
-        rest = "calls, in which a CPU may compute, and the rest of the library"
-        return {**known, rest: max(self.wall - sum(known.values()), 0.0)}
+        rest = max(self.wall - sum(known.values()), 0.0)
+        outside = min(self._outside, rest)
+        return {**known, _CALLS: rest - outside, "no line of the script, as it begins and ends": outside}
+
+    @property
+    def _outside(self) -> float:
+        """The seconds in which its thread was at no line of the script, but for the wait at its end."""
+        ending = sum(wait.seconds for wait in self.waits.lines() if wait.line == END)
+        return max(self.wall - sum(sample.seconds for sample in self.samples) - ending, 0.0)
 
     @property
     def is_beside(self) -> bool:
