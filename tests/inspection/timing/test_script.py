@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import xlamini
@@ -173,6 +174,16 @@ def test_reads_are_counted_by_line_and_once() -> None:
     before = waits.seconds
     x.tolist()
     assert waits.seconds == before > 0
+
+
+def test_numpy_reads_arrays_of_the_cpu() -> None:
+    x, before = jnp.arange(3.0), (np.asarray, np.array)
+    with HostWaits() as waits:
+        for _ in range(3):
+            assert np.asarray(x, dtype="int32").tolist() == np.array(x).tolist() == [0, 1, 2]
+            assert np.array(object=[1.0], ndmin=2).shape == (1, 1)
+    assert [wait.count for wait in waits.lines()] == [6]
+    assert (np.asarray, np.array) == before
 
 
 def test_callbacks_do_not_wait() -> None:

@@ -1,9 +1,9 @@
 """Where a script waits for the device: the lines that read arrays, and how long each of them was held up.
 
-While they are counted, the methods by which arrays give up their values are measured. A read inside of another, such as
-that of `repr`, counts once; one inside of a callback does not count, as what a callback is given is there. Neither does
-that of a program with callbacks, which waits for its arguments as it is called. NumPy reads the memory of an array on
-the CPU by itself, so that `np.asarray(x)` is not seen there.
+While they are counted, the methods by which arrays give up their values are measured, and `np.asarray` and `np.array`,
+as NumPy reads the memory of an array on the CPU by itself; another function of NumPy's is not seen there. A read inside
+of another, such as that of `repr`, counts once. One inside of a callback does not count, as what a callback is given is
+there, nor the wait of a program with callbacks for its arguments, which is a part of its call.
 """
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import time
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from xlamini.core.errors.frames import is_inside, user_line
 from xlamini.core.flags.config import callback_depth
@@ -30,6 +32,7 @@ _READS = (
 _PRINTS = ("__format__", "__repr__", "__str__")
 _OF_SEVERAL = (conversions, "_fetched"), (device_put, "wait_for")
 """What `device_get` and `block_until_ready` do with all arrays that they are given, which is one wait."""
+_OF_NUMPY = "asarray", "array"
 END = "the end of the script"
 _MOST = 100_000
 """So many reads of a line tell whether each step waits."""
@@ -61,9 +64,14 @@ class HostWaits:
         for place, name in (*((ArrayImpl, name) for name in _READS), *_OF_SEVERAL):
             member = vars(place).get(name)
             if isinstance(member, FunctionType):
-                self._replaced.append((place, name, member))
-                setattr(place, name, self._measured(member))
+                self._replace(place, name, self._measured(member))
+        for name in _OF_NUMPY:
+            self._replace(np, name, self._for_arrays(getattr(np, name)))
         return self
+
+    def _replace(self, place: Any, name: str, member: Callable[..., Any]) -> None:
+        self._replaced.append((place, name, getattr(place, name)))
+        setattr(place, name, member)
 
     def __exit__(self, *error: object) -> None:
         for each in self._replaced:
@@ -82,6 +90,16 @@ class HostWaits:
         self._inside.reads, start = True, time.perf_counter()
         wait()
         self._add(END, start, False)
+
+    def _for_arrays(self, member: Callable[..., Any]) -> Callable[..., Any]:
+        measured = self._measured(member)
+
+        @functools.wraps(member)
+        def read(*args: Any, **kwargs: Any) -> Any:
+            is_array = bool(args) and type(args[0]) is ArrayImpl
+            return measured(*args, **kwargs) if is_array else member(*args, **kwargs)
+
+        return read
 
     def _measured(self, member: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(member)
