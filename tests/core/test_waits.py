@@ -48,6 +48,7 @@ NAMED = {
     "experimental/sparse/array.py: x.block_until_ready",
     "experimental/array_serialization/pytree_serialization.py: self._future.result",
     "inspection/timing/script/samples.py: self._thread.join",  # for at most one period, some milliseconds
+    "inspection/timing/script/profile.py: self._timer.join",  # it may be ending a recording of limited length
     "inspection/xla/examine.py: compilation.result",
     "runtime/files/module_reader.py: sys.stdin.buffer.readline",  # the child, for the next file
     "runtime/processes/rendezvous.py: client.connect",  # jaxlib's time-out for connecting

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from xlamini.inspection.timing.causes.finding import TimeFinding
@@ -39,9 +38,9 @@ def idle_between_programs(trace: Trace) -> Iterator[TimeFinding]:
 def _reason(trace: Trace, gaps: Sequence[Gap], seconds: float) -> str:
     """What the host did for most of the gaps, and the edit."""
     kinds = _meanwhile(trace, gaps)
-    if kinds[TO_DEVICE] > _HALF * seconds:
+    if kinds.get(TO_DEVICE, 0.0) > _HALF * seconds:
         return "meanwhile the host moves arrays to the device: put the next batch there before you wait for this one"
-    if kinds[CALL] > _HALF * seconds:
+    if kinds.get(CALL, 0.0) > _HALF * seconds:
         return (
             "meanwhile the host calls functions, which takes longer than their programs: let each do more, as by one "
             "jitted function around them, or jax.lax.scan over several steps"
@@ -53,11 +52,11 @@ def _reason(trace: Trace, gaps: Sequence[Gap], seconds: float) -> str:
     )
 
 
-def _meanwhile(trace: Trace, gaps: Sequence[Gap]) -> Counter[str]:
+def _meanwhile(trace: Trace, gaps: Sequence[Gap]) -> dict[str, float]:
     """The seconds of the gaps by what the host did; nothing of several hosts, of which a trace has the first one's."""
-    found, starts = Counter[str](), [start for start, _ in gaps]
+    found, starts = dict[str, float](), [start for start, _ in gaps]
     for it in trace.host if len(trace.recordings) == 1 else ():
         begin, end = it.start * 1e-9, it.end * 1e-9
         for start, until in gaps[max(bisect_right(starts, begin) - 1, 0) : bisect_right(starts, end)]:
-            found[it.kind] += max(min(end, until) - max(begin, start), 0.0)
+            found[it.kind] = found.get(it.kind, 0.0) + max(min(end, until) - max(begin, start), 0.0)
     return found
