@@ -16,9 +16,11 @@ import pytest
 import xlamini
 from tests.inspection.timing.planes import Planes, recording
 from xlamini import numpy as jnp
+from xlamini.inspection.timing.causes import programs
 from xlamini.inspection.timing.causes.devices import idle_devices, slow_device
 from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.causes.findings import worthwhile
+from xlamini.inspection.timing.causes.programs import inserted_copies
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.causes import compiled_by_line, compiled_first, small_waits, waits as waited
 from xlamini.inspection.timing.script.record import ScriptRecord
@@ -173,6 +175,8 @@ def test_times_are_merged() -> None:
 class OfKernels(Trace):
     """A trace with given kernels."""
 
+    runs: Any = ()
+
     def __init__(self, kernels: list[TimedKernel]):
         super().__init__([])
         self.kernels = kernels
@@ -191,6 +195,18 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
     assert not list(slow_device(OfKernels([even, waiting])))
     (held_up,) = slow_device(OfKernels([k._replace(seconds=3 * k.seconds) for k in (even, skewed)]))
     assert (held_up.share, held_up.text) == (9.0, found.text)
+
+
+@pytest.mark.parametrize(("fastest", "count"), [(0.5, 1), (0.1, 0)])
+def test_copies_that_others_hold_up_are_no_finding(monkeypatch: pytest.MonkeyPatch, fastest: float, count: int) -> None:
+    def kernel(name: str, seconds: float, fastest: float) -> TimedKernel:
+        return TimedKernel("jit_f", "", name, (), False, "a.py:2", seconds, 9, 9, devices={"device 0": fastest})
+
+    monkeypatch.setattr(programs, "_inserted", lambda kernel: kernel.place if kernel.name == "copy.1" else "")
+    trace = OfKernels([kernel("copy.1", 2.0, fastest), kernel("dot.2", 3.0, 1.0)])
+    trace.runs = [KernelRun("jit_f", "", "dot.2", "device 0", "1", 0, 5e9)]
+    found = list(inserted_copies(trace))
+    assert [each.share for each in found] == [2.0] * count
 
 
 @pytest.mark.parametrize(("choices", "seconds", "calls", "count"), [
