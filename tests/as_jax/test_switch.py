@@ -140,7 +140,7 @@ def test_an_error_is_shown_as_python_shows_it(tmp_path: Path, program: str, comm
     plain = python(str(tmp_path / "script.py"))
     ran = python("-m", "xlamini", command, str(tmp_path / "script.py"))
     assert (ran.returncode, ran.stdout) == (plain.returncode, plain.stdout) and plain.returncode != 0
-    assert ran.stderr == plain.stderr or (command == "profile" and ran.stderr.endswith(plain.stderr))
+    assert ran.stderr == plain.stderr or (command == "profile" and ran.stderr.startswith(plain.stderr))
 
 
 @pytest.mark.full
@@ -149,6 +149,18 @@ def test_an_error_of_a_module_begins_in_it(tmp_path: Path) -> None:
     ran = python("-m", "xlamini", "run", "-m", "program", path=tmp_path)
     first = f'  File "{tmp_path}/program.py", line 1, in <module>'
     assert ran.stderr.startswith(f"Traceback (most recent call last):\n{first}"), ran.stderr
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("module", ["nosuchmodule", "json.nosuch", "os.nosuch", "package"])
+@pytest.mark.parametrize("command", ["run", "profile"])
+def test_a_module_that_is_not_there_is_said_as_python_says_it(tmp_path: Path, command: str, module: str) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").touch()
+    plain = python("-m", module, path=tmp_path)
+    ran = python("-m", "xlamini", command, "-m", module, path=tmp_path)
+    assert (ran.returncode, plain.returncode) == (1, 1)
+    assert ran.stderr.startswith(plain.stderr)
 
 
 SPAWNS = """

@@ -49,6 +49,7 @@ NAMED = {
     "experimental/array_serialization/pytree_serialization.py: self._future.result",
     "inspection/timing/script/budget.py: self._thread.join",  # for the end of a recording of so many calls
     "inspection/timing/script/samples.py: self._thread.join",  # for at most one period, some milliseconds
+    "inspection/timing/script/profile.py: self._timer.join",  # it may be ending a recording of limited length
     "inspection/xla/examine.py: compilation.result",
     "runtime/files/module_reader.py: sys.stdin.buffer.readline",  # the child, for the next file
     "runtime/processes/rendezvous.py: client.connect",  # jaxlib's time-out for connecting

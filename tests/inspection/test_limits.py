@@ -98,6 +98,7 @@ def test_limits_on_time_need_a_measurement() -> None:
         check(reports.report(), time="<1s")
     found = check(reports.measured(), reports.report(), time="+5%")
     assert not found and "the earlier report has no time for here; inspect it with measure=True" in repr(found)
+    assert found.broken[0].mover is None
     found = check(reports.measured(), time="<1s", targets=["here", "tpu:v5e:2x2"])
     assert [bool(o.why) for o in found.outcomes] == [False, True]
     assert check(reports.measured(), targets=["here"], seconds="<86ns")  # the predicted time, as without measurement

@@ -1,12 +1,13 @@
 """`python -m xlamini profile script.py args...`: run a script, and say where its time went; with `-m`, a module.
 
-The report goes to stderr when the script ends, in whatever way; the script's own exit status is kept. With `--steps` it
-comes before, after so many calls of one function. With `--read` no script is run, and the report of a trace from files
-goes to stdout.
+The report goes to stderr when the script ends, in whatever way, and comes after what the script does at exit. The
+script's own exit status is kept. With `--steps` it comes before, after so many calls of one function. With `--read` no
+script is run, and the report of a trace from files goes to stdout.
 """
 from __future__ import annotations
 
 import argparse
+import atexit
 import sys
 from collections.abc import Sequence
 
@@ -37,8 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _read(command, options)
     answer_jax()
     inspects = options.page is not None and options.page.endswith(".html")
-    with ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page), inspects):
-        _ = run_program(options)  # its functions have the programs by which kernels find their lines
+    profile = ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page), inspects)
+    atexit.register(profile.end)  # which comes after the script's own handlers, as they are registered later
+    profile.__enter__()
+    run_program(options)
     return 0
 
 

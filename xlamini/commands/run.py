@@ -62,7 +62,7 @@ def answer_jax() -> None:
 def run_program(options: argparse.Namespace) -> dict[str, Any]:
     """Run what a command line names, as Python would, and return its global names.
 
-    The traceback of an error that ends it begins at the program's own first frame.
+    The traceback of an error that ends it begins at the program's own first frame. A module that is not there has none.
     """
     sys.argv[:] = [options.script, *options.args]
     try:
@@ -70,7 +70,9 @@ def run_program(options: argparse.Namespace) -> dict[str, Any]:
             return runpy.run_module(options.script, run_name="__main__", alter_sys=True)
         sys.path[0] = str(Path(options.script).resolve().parent)
         return runpy.run_path(options.script, run_name="__main__")
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, ImportError) and _frames_of_program(error.__traceback__) is None:
+            raise SystemExit(f"{sys.executable}: {error}") from None
         sys.excepthook = _from_program(sys.excepthook)
         raise
 

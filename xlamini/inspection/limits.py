@@ -202,7 +202,7 @@ def _outcome(report: Report, against: Report | None, limit: Limit, target: Targe
     broken = "" if unknown or holds else f"it is {_amount(limit, value)}{_spread(spreads[0])}"
     if broken and before is not None:
         broken += f", and was {_amount(limit, before)} ({change(before, value)})"
-    mover = None if value is None or value == before else _mover(report, against, limit, target, earlier)
+    mover = None if unknown or value == before else _mover(report, against, limit, target, earlier)
     return Outcome(limit, name, value, before, unknown or broken, mover)
 
 

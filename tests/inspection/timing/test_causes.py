@@ -14,18 +14,24 @@ import numpy as np
 import pytest
 
 import xlamini
+from tests.inspection.timing.planes import Planes, recording
 from xlamini import numpy as jnp
-from xlamini.inspection.timing.causes.devices import slow_device
+from xlamini.inspection.timing.causes import programs
+from xlamini.inspection.timing.causes.devices import idle_devices, slow_device
 from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.causes.findings import worthwhile
-from xlamini.inspection.timing.script.causes import compiled_by_line, small_waits, waits as waited
-from xlamini.inspection.timing.script.samples import PYTHON, FrameSample, Samples, by_line
-from xlamini.inspection.timing.script.transfers import Transfers
-from xlamini.inspection.timing.script.waits import LineWait
+from xlamini.inspection.timing.causes.programs import inserted_copies
+from xlamini.inspection.timing.report import TimeReport
+from xlamini.inspection.timing.script.causes import compiled_by_line, compiled_first, small_waits, waits as waited
+from xlamini.inspection.timing.script.record import ScriptRecord
+from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample, Samples, by_line
+from xlamini.inspection.timing.script.transfers import LineTransfers, Transfers
+from xlamini.inspection.timing.script.waits import END, LineWait
 from xlamini.inspection.timing.trace.events import KernelRun, seconds_until_next
+from xlamini.inspection.timing.trace.files import Recording
 from xlamini.inspection.timing.trace.spans import Spans
 from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
-from xlamini.staging.compile.ledger import Cause, Compilation, Function
+from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, Function
 
 PLANTED = Path(__file__).with_name("planted")
 
@@ -42,8 +48,9 @@ CAUSES = {
     "undonated": (".at[i].set(row)", "FILE:LINE changes a part of an argument of push, 64 MiB, which is copied"),
     "scan_saves": ("jax.lax.scan(", "the loop around FILE:LINE keeps 3 intermediates of each step"),
     "unsharded": ("jax.grad(", "each of 8 devices computes all of step (FILE:LINE), as no argument is split"),
+    "one_device": ("jax.grad(", "device 0 of 8 does all the work, the most of it at FILE:LINE; split the batch: "),
     "slow_device": ("fori_loop(", "and wait for it; the most of it is at FILE:LINE: give all devices as much to do"),
-    "slow_loader": ("", "for the loader, of which FILE:"),
+    "slow_loader": ("", "as the next step is called late: FILE:"),
     "first_compile": ("weights[i]", "at FILE:LINE a Python loop repeats 6 operations 100 times"),
     "printing": ("print(i, w)", "FILE:LINE (<module>) writes arrays as text 200 times"),
 }  # fmt: skip
@@ -101,17 +108,21 @@ def test_a_kernel_lasts_until_the_next_of_its_call() -> None:
 
 def test_small_waits_are_one_finding() -> None:
     waits: Any = SimpleNamespace(lines=lambda: [LineWait(f"a.py:{n} (f)", 20, 0.04) for n in (1, 2, 3)])
-    record: Any = SimpleNamespace(wall=1.0, waits=waits, calls=[])
+    record: Any = SimpleNamespace(wall=1.0, waits=waits, calls=[], rounds=lambda wait: wait.count)
     (found,) = small_waits(record)
     assert (found.share, found.line) == (pytest.approx(0.12), "a.py:1")
     assert found.text.startswith("3 lines wait for the device, 60 times (a.py:1, a.py:2, a.py:3); keep the arrays")
 
 
 def test_a_wait_after_many_calls_is_no_finding() -> None:
-    """The device had work all along."""
+    """The device had work all along; neither are many reads after all calls."""
     waits: Any = SimpleNamespace(lines=lambda: [LineWait("a.py:1 (f)", 12, 0.5)])
-    each_step, each_epoch = (SimpleNamespace(wall=1.0, waits=waits, calls=[(0, 1)] * n) for n in (24, 720))
-    assert [len([*waited(record)]) for record in (each_step, each_epoch)] == [1, 0]
+    cases = (24, 12), (720, 12), (24, 1)
+    records: Any = [
+        SimpleNamespace(wall=1.0, waits=waits, calls=[(0, 1)] * calls, rounds=lambda _, n=rounds: n)
+        for calls, rounds in cases
+    ]
+    assert [len([*waited(record)]) for record in records] == [1, 0, 0]
 
 
 def test_a_line_outside_of_jit_that_is_compiled_for_each_shape_is_a_finding() -> None:
@@ -126,6 +137,34 @@ def test_a_line_outside_of_jit_that_is_compiled_for_each_shape_is_a_finding() ->
     assert found.text.startswith("a.py:3 (f) compiles tanh 24 times, as each shape is a program of its own; pad")
 
 
+@pytest.mark.parametrize(("compiling", "moving", "count"), [(2.0, 0.0, 1), (0.9, 0.0, 0), (2.0, 2.0, 0)])
+def test_first_compilations_take_most_of_the_time(compiling: float, moving: float, count: int) -> None:
+    """Not where other programs held them up, or where a captured array was moved meanwhile."""
+    entry = Compilation(Function("f", "a.py", 2), Cause("first call", "", ""), "a.py:9 (g)", compiled=True)
+    entry.seconds = {"compile": 4.0}
+    captured = LineTransfers("a.py:3 (f)", "float32[8]", "float32", True, 1, 32, moving)
+    record: Any = SimpleNamespace(
+        wall=6.0, cpu=3.0, compiling=compiling, compiled=Compilations([entry]), programs=[],
+        transfers=SimpleNamespace(lines=lambda: [captured]),
+    )  # fmt: skip
+    found = list(compiled_first(record))
+    assert [f.text[:55] for f in found] == ["f (a.py:2) took 4 s to compile for its first call; keep"] * count
+
+
+def test_samples_have_the_time_of_the_cpu() -> None:
+    def spin(seconds: float) -> None:
+        end = time.process_time() + seconds
+        while time.process_time() < end:
+            pass
+
+    with Samples(0.001) as samples:
+        time.sleep(0.2)
+        spin(0.1)
+    own = [sample for sample in samples.found if sample.is_main]
+    spun = sum(sample.cpu for sample in own if "spin" in sample.line)
+    assert sum(sample.cpu for sample in own) - spun < 0.05 < spun
+
+
 def test_times_are_merged() -> None:
     spans = Spans([(5, 6), (0, 2), (1, 3)])
     assert spans.seconds == 4
@@ -135,6 +174,8 @@ def test_times_are_merged() -> None:
 
 class OfKernels(Trace):
     """A trace with given kernels."""
+
+    runs: Any = ()
 
     def __init__(self, kernels: list[TimedKernel]):
         super().__init__([])
@@ -152,6 +193,64 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
     assert (found.share, found.line) == (3.0, "a.py:2")
     assert found.text.startswith("device 2 computes 5 s, the others 2 s, and wait for it; the most of it is at a.py:2")
     assert not list(slow_device(OfKernels([even, waiting])))
+    (held_up,) = slow_device(OfKernels([k._replace(seconds=3 * k.seconds) for k in (even, skewed)]))
+    assert (held_up.share, held_up.text) == (9.0, found.text)
+
+
+@pytest.mark.parametrize(("fastest", "count"), [(0.5, 1), (0.1, 0)])
+def test_copies_that_others_hold_up_are_no_finding(monkeypatch: pytest.MonkeyPatch, fastest: float, count: int) -> None:
+    def kernel(name: str, seconds: float, fastest: float) -> TimedKernel:
+        return TimedKernel("jit_f", "", name, (), False, "a.py:2", seconds, 9, 9, devices={"device 0": fastest})
+
+    monkeypatch.setattr(programs, "_inserted", lambda kernel: kernel.place if kernel.name == "copy.1" else "")
+    trace = OfKernels([kernel("copy.1", 2.0, fastest), kernel("dot.2", 3.0, 1.0)])
+    trace.runs = [KernelRun("jit_f", "", "dot.2", "device 0", "1", 0, 5e9)]
+    found = list(inserted_copies(trace))
+    assert [each.share for each in found] == [2.0] * count
+
+
+@pytest.mark.parametrize(("choices", "seconds", "calls", "count"), [
+    (8, [2.0], 4, 1), (1, [2.0], 4, 0), (8, [2.0, 1.0], 4, 0), (8, [2.0], 1, 0), (8, [2.0], 40_000, 0)
+])  # fmt: skip
+def test_one_of_several_devices_does_all_the_work(choices: int, seconds: list[float], calls: int, count: int) -> None:
+    devices = {f"/device:GPU:{n}": s for n, s in enumerate(seconds)}
+    program: Any = SimpleNamespace(choices=choices)
+    counts = calls, calls
+    kernel = TimedKernel("jit_step", "", "dot", (), False, "a.py:2", sum(seconds), *counts, program, devices=devices)
+    found = list(idle_devices(OfKernels([kernel])))
+    assert [(each.share, each.line) for each in found] == [(1.75, "a.py:2")] * count
+
+
+@pytest.mark.parametrize(("host", "length", "says"), [
+    ("PjitFunction(step)", 800, "meanwhile the host calls functions, which takes longer than their programs: let each"),
+    ("DevicePut", 800, "meanwhile the host moves arrays to the device: put the next batch there before you wait"),
+    ("DevicePut", 300, "meanwhile the host runs other Python: prepare the next batch in a thread, and look at"),
+    ("$train.py:3 load", 800, "in gaps between 20 programs; prepare the next batch in a thread, and look at results"),
+])  # fmt: skip
+def test_a_device_is_idle_between_programs(host: str, length: int, says: str) -> None:
+    """A gap of 900 ns follows each program of 100, and one of all is a compilation's."""
+    (found,) = TimeReport([Recording("", recording(steps(20, host, length)))]).findings()
+    assert found.share == pytest.approx(18 * 900 / (20 * 1000 + 5000 - 900))
+    assert found.text.startswith("no program runs in 16.2 us of 24.1 us, in gaps between 20 programs; ")
+    assert says in found.text
+    assert not TimeReport([Recording("", recording(steps(1, host, length)))]).findings()
+
+
+def test_a_device_that_is_seldom_idle_is_no_finding() -> None:
+    assert not TimeReport([Recording("", recording(steps(20, "DevicePut", 300, busy=700)))]).findings()
+
+
+def steps(count: int, host: str, length: int, busy: int = 100) -> Planes:
+    """Programs that begin each 1000 ns, from the tenth on 5000 later, with an activity of the host after each."""
+    starts = [1000 * n + 5000 * (n >= 10) for n in range(count)]
+    modules = [("jit_step(7)", start, busy, {"run_id": n}) for n, start in enumerate(starts)]
+    return {
+        "/device:TPU:0": {
+            "XLA Modules": modules,
+            "XLA Ops": [("%dot.1 = f32[8]{0} dot(%p)", start, busy, {}) for start in starts],
+        },
+        "/host:CPU": {"python": [(host, start + busy, length, {}) for start in starts]},
+    }
 
 
 def test_samples_have_the_users_line() -> None:
@@ -181,6 +280,16 @@ def test_a_library_that_is_called_counts_for_the_line_that_calls() -> None:
         thread.join()
     other = by_line(sample for sample in samples.found if not sample.is_main)[0]
     assert other.line.endswith("(test_a_library_that_is_called_counts_for_the_line_that_calls.<locals>.wait)")
+
+
+def test_time_at_no_line_of_the_script_is_none_of_the_library() -> None:
+    samples = [FrameSample(n, 1.0, "a.py:1 (f)", does, True) for n, does in enumerate((PYTHON, LIBRARY, LIBRARY))]
+    waits: Any = SimpleNamespace(seconds=0.5, lines=lambda: [LineWait(END, 1, 0.5)])
+    report: Any = SimpleNamespace(trace=SimpleNamespace(host=[], of_library=()))
+    none: Any = SimpleNamespace(seconds=0.0)
+    record = ScriptRecord(10.0, Compilations([]), waits, none, samples, report, 0.0, [], 10.0)
+    assert [seconds for seconds in record.host.values() if seconds] == [1.0, 0.5, 2.0, 6.5]
+    assert list(record.host)[-1] == "no line of the script, as it begins and ends"
 
 
 def test_samples_are_added_up_by_line() -> None:

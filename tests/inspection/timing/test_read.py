@@ -134,6 +134,14 @@ def test_bytes_that_are_damaged(tmp_path: Path) -> None:
     assert refused < 20
 
 
+def test_the_text_has_what_is_found(tmp_path: Path) -> None:
+    starts = [1000 * n for n in range(20)]
+    operations = [("%dot.1 = f32[8]{0} dot(%p)", start, 100, {}) for start in starts]
+    modules = [("jit_step(7)", start, 100, {"run_id": start}) for start in starts]
+    (tmp_path / "a.xplane.pb").write_bytes(xspace({"/device:TPU:0": {"XLA Modules": modules, "XLA Ops": operations}}))
+    assert str(profiler.read_trace(tmp_path)).startswith("Findings\n 85%  no program runs in 16.2 us of 19.1 us")
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(("arguments", "code", "says"), [
     (["--read", "folder"], 0, "/tmp/train.py:4"),

@@ -1,11 +1,15 @@
 """`python -m xlamini profile`: scripts with a planted cause, which is the first finding, with its line."""
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import xlamini
@@ -13,6 +17,7 @@ from xlamini import numpy as jnp
 from xlamini.inspection.timing.script import profile as profile_of_script
 from xlamini.inspection.timing.script.profile import ScriptProfile
 from xlamini.inspection.timing.script.waits import HostWaits
+from xlamini.runtime.profiler.recording import recorder
 
 HEAD = """
 import jax, jax.numpy as jnp, numpy as np
@@ -55,6 +60,20 @@ def test_a_wait_in_the_loop_is_the_first_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
+def test_losses_that_are_read_after_the_loop_are_no_finding(tmp_path: Path) -> None:
+    done = profile(tmp_path, HEAD + """
+values = []
+for i in range(100):
+    w = step(w, x)
+    values.append(w)
+for i, value in enumerate(values):
+    print(i, value.tolist()[0][0])
+""")
+    assert "Nothing stands out." in done.stderr
+    assert re.search(r" 100 .*train.py:15 \(<module>\)", done.stderr)
+
+
+@pytest.mark.full
 def test_a_function_that_is_compiled_again_is_the_first_finding(tmp_path: Path) -> None:
     done = profile(tmp_path, HEAD + LENGTHS)
     first = done.stderr.partition("Findings\n")[2].splitlines()[0]
@@ -74,6 +93,8 @@ def test_a_clean_script_has_no_finding(tmp_path: Path) -> None:
     ("raise KeyboardInterrupt", 130, "of wall time"),
     ("import os; os._exit(7)", 7, "of wall time"),
     ("import os; os.fork() or os._exit(7)", 0, "of wall time"),
+    ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -15, "of wall time"),
+    ("import os, signal; os.fork() or os.kill(os.getpid(), signal.SIGTERM)", 0, "of wall time"),
 ])  # fmt: skip
 def test_the_end_of_the_script_is_kept(tmp_path: Path, end: str, code: int, says: str) -> None:
     done = profile(tmp_path, f"import sys\nprint(sys.argv[1:])\n{end}\n", "--lr", "0.1")
@@ -81,6 +102,33 @@ def test_the_end_of_the_script_is_kept(tmp_path: Path, end: str, code: int, says
     assert done.returncode in (code, -2 if code == 130 else code)
     assert done.stderr.count("of wall time") == 1
     assert says in done.stderr
+
+
+@pytest.mark.full
+def test_a_handler_of_the_script_takes_the_place_of_ours(tmp_path: Path) -> None:
+    done = profile(tmp_path, """
+import os, signal, sys
+def stop(*_):
+    print("saving")
+    sys.exit(4)
+signal.signal(signal.SIGTERM, stop)
+os.kill(os.getpid(), signal.SIGTERM)
+""")
+    assert (done.returncode, done.stdout, done.stderr.count("of wall time")) == (4, "saving\n", 1)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("end", ["", "import sys; sys.exit(3)", "raise KeyError"])
+def test_what_the_script_does_at_exit_is_in_the_report(tmp_path: Path, end: str) -> None:
+    """As an evaluation after the last step, and the functions of the script still have their lines."""
+    done = profile(tmp_path, f"""{HEAD}
+import atexit
+atexit.register(lambda: [print(float(step(w, x)[0, 0])) for _ in range(20)])
+{end}
+""")
+    assert re.search(r" 20  .*train.py:11 \(<lambda>", done.stderr)
+    assert re.search(rf"% +21 .*  {tmp_path.parent}", done.stderr)
+    assert done.stdout.count("\n") == 20
 
 
 def test_the_report_comes_after_some_steps() -> None:
@@ -119,14 +167,45 @@ def test_reads_are_counted_by_line_and_once() -> None:
         x.tolist()
         x.block_until_ready()
         xlamini.device_get([x + i for i in range(50)])
+        xlamini.block_until_ready([x + i for i in range(50)])
     counts = [wait.count for wait in sorted(waits.lines(), key=lambda wait: int(wait.line.split(":")[1].split()[0]))]
-    assert counts == [1, 4, 1, 1, 1]
+    assert counts == [1, 4, 1, 1, 1, 1]
     assert all(wait.line.startswith(f"{__file__}:") for wait in waits.lines())
     before = waits.seconds
     x.tolist()
     assert waits.seconds == before > 0
 
 
+def test_numpy_reads_arrays_of_the_cpu() -> None:
+    x, before = jnp.arange(3.0), (np.asarray, np.array)
+    with HostWaits() as waits:
+        for _ in range(3):
+            assert np.asarray(x, dtype="int32").tolist() == np.array(x).tolist() == [0, 1, 2]
+            assert np.array(object=[1.0], ndmin=2).shape == (1, 1)
+    assert [wait.count for wait in waits.lines()] == [6]
+    assert (np.asarray, np.array) == before
+
+
+def test_callbacks_do_not_wait() -> None:
+    """What they read is there, and the line of the call is none that reads."""
+    read: list[float] = []
+
+    @xlamini.jit
+    def step(x: Any) -> Any:
+        xlamini.debug.print("{x}", x=x[:3])
+        xlamini.debug.callback(lambda x: read.append(float(x)), x.sum())
+        return x * 1.5
+
+    x = jnp.ones(8)
+    with HostWaits() as waits:
+        for _ in range(3):
+            x = step(x)
+        xlamini.effects_barrier()
+    assert read == [8.0, 12.0, 18.0]
+    assert waits.lines() == []
+
+
+@pytest.mark.usefixtures("no_cache")
 def test_the_report_of_a_block() -> None:
     step = xlamini.jit(lambda x: jnp.tanh(x @ x).sum())
     with ScriptProfile() as found:
@@ -180,6 +259,24 @@ def test_recording_ends_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found.recorded.on_device["the device was not recorded"] > 0
     before, after = (sum(s.seconds for s in some) for some in (found.recorded.sampled, found.recorded.samples))
     assert before == pytest.approx(after)
+
+
+
+
+def test_a_script_may_end_while_its_recording_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped, stop = threading.Event(), recorder.stop
+
+    def slow(owner: Any) -> Any:
+        found = stop(owner)
+        stopped.set()
+        time.sleep(0.1)
+        return found
+
+    monkeypatch.setattr(recorder, "stop", slow)
+    with ScriptProfile(seconds=0.01) as found:
+        xlamini.jit(lambda x: (x @ x).sum() * 0.375)(jnp.ones((8, 8))).block_until_ready()
+        stopped.wait()
+    assert "Kernels were recorded for 0.01 s, and those from then on are not listed." in str(found)
 
 
 def test_programs_of_functions_that_are_gone_have_lines() -> None:

@@ -129,6 +129,16 @@ class _Warnings:
 warnings_given: Final = _Warnings()
 
 
+def is_inside(function: Any) -> bool:
+    """Whether the user's line has called a function of the library, which has called our caller."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and own_files[frame.f_code.co_filename]:
+        if frame.f_code is function.__code__:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def user_stacklevel() -> int:
     """The `stacklevel` that makes `warnings.warn`, called by our caller, point at the user's line."""
     warnings_given.count += 1

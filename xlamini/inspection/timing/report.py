@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.page import checked_path, page, save
-from xlamini.inspection.timing.causes.findings import TimeFindings, of_trace, worthwhile
+from xlamini.inspection.timing.causes.findings import CAUSES, TimeFindings, of_trace, worthwhile
+from xlamini.inspection.timing.causes.idle import idle_between_programs
 from xlamini.inspection.timing.page.content import time_content
 from xlamini.inspection.timing.page.inspections import write_inspections
 from xlamini.inspection.timing.skew import Skew
@@ -33,14 +34,16 @@ class TimeReport:
 
     def findings(self) -> TimeFindings:
         """What takes time and can be avoided, with shares of the time between the first kernel and the last."""
-        return worthwhile(of_trace(self.trace, self.trace.span))
+        return worthwhile(of_trace(self.trace, self.trace.span, [*CAUSES, idle_between_programs]))
 
     def skew(self) -> Skew:
         """Who waited for whom at the collectives, and how long."""
         return Skew(self.trace)
 
     def __str__(self) -> str:
-        return "\n\n".join(filter(None, (str(self.table()), self.devices())))
+        found = self.findings()
+        said = f"Findings\n{found}" if found else ""
+        return "\n\n".join(filter(None, (said, str(self.table()), self.devices())))
 
     __repr__ = __str__
 

@@ -126,9 +126,9 @@ def read_trace(where: os.PathLike[str] | str) -> TimeReport:
       where: the folder that the trace was written to, of which the newest run is read, the folder of another run, or
         one `.xplane.pb` file. Each process has written a file of its own, and all of a run are read.
 
-    The report has `table` and `skew` as a `ProfileSession`; `str` is a text of both. Lines and equations are those in
-    the HLO of the programs, which the files have; the text of a line is shown if its file is on this machine too. A
-    program that was loaded from a cache has the name and the lines of the process that compiled it.
+    The report has `findings`, `table` and `skew` as a `ProfileSession`; `str` is a text of all. Lines and equations are
+    those in the HLO of the programs, which the files have; the text of a line is shown if its file is on this machine
+    too. A program that was loaded from a cache has the name and the lines of the process that compiled it.
 
     Raises FileNotFoundError if there is no trace, LoadError for a file that is cut off or none of the profiler's.
 

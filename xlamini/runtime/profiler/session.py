@@ -90,8 +90,9 @@ class ProfileSession:
 
         They are what kernels show: calls of Python, copies of arguments that are not donated, gathers of neighbours,
         float64 by accident, loops that keep too much for the gradient, transposed operands, a device that others wait
-        for, work that each device repeats. A share is one of the time between the first kernel and the last; less than
-        a twentieth is no finding. `python -m xlamini profile` finds what the host does too.
+        for, work that each device repeats, or that one does alone, and time in which no program runs. A share is one of
+        the time between the first kernel and the last; less than a twentieth is no finding. `python -m xlamini profile`
+        finds what the host does too.
 
         Raises RuntimeError before the end of the recording.
 

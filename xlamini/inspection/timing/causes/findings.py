@@ -23,6 +23,7 @@ CAUSES: list[Cause] = [
     products.transposed_products,
     programs.inserted_copies,
     devices.slow_device,
+    devices.idle_devices,
     devices.copied_work,
 ]
 """What traces show, each found by one function; a share is one of the time of the trace."""
@@ -40,8 +41,8 @@ def worthwhile(found: Iterable[TimeFinding]) -> TimeFindings:
     return TimeFindings(sorted((f for f in found if f.share >= LEAST_SHARE), key=lambda f: -f.share))
 
 
-def of_trace(trace: Trace, seconds: float) -> Iterator[TimeFinding]:
+def of_trace(trace: Trace, seconds: float, causes: Iterable[Cause] = CAUSES) -> Iterator[TimeFinding]:
     """What the causes find in a trace, as shares of these seconds."""
-    for cause in CAUSES:
+    for cause in causes:
         for each in cause(trace):
             yield each._replace(share=min(each.share / seconds, 1.0) if seconds else 0.0)

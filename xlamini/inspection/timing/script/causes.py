@@ -4,7 +4,7 @@ Each takes what was recorded and yields findings; their shares are of the wall t
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from xlamini.analysis.lints.loops import python_loop
 from xlamini.analysis.lints.program import LintedProgram, bodies_of
@@ -64,7 +64,7 @@ def small_waits(found: ScriptRecord) -> Iterator[TimeFinding]:
 
 def _is_often(found: ScriptRecord, wait: LineWait) -> bool:
     """Whether a line waits in each step; after so many calls the device has had work all along."""
-    return wait.count >= max(_OFTEN, len(found.calls) / _OFTEN)
+    return found.rounds(wait) >= max(_OFTEN, len(found.calls) / _OFTEN)
 
 
 def compiled_again(found: ScriptRecord) -> Iterator[TimeFinding]:
@@ -72,13 +72,19 @@ def compiled_again(found: ScriptRecord) -> Iterator[TimeFinding]:
     for function, entries in found.compiled.by_function().items():
         again = [e for e in entries if e.compiled and not e.is_own and e.cause.kind != "first call"]
         if len(again) > 1:
-            seconds = sum(e.total for e in again) - _moving(found, function) * len(again) / len(entries)
+            seconds = _own_seconds(found, again)
             name, line = known_as(function, again[-1])
             yield TimeFinding(seconds / found.wall, f"{name} {_again(again)}", line)
 
 
+def _own_seconds(found: ScriptRecord, entries: Sequence[Compilation]) -> float:
+    """The seconds of compilations without those in which what a function captures was moved, a cause of its own."""
+    by_function = found.compiled.by_function()
+    return sum(e.total - _moving(found, e.function) / len(by_function[e.function]) for e in entries)
+
+
 def _moving(found: ScriptRecord, function: Function) -> float:
-    """The seconds in which what a function captures was moved as it was traced, which is a cause of its own."""
+    """The seconds in which what a function captures was moved as it was traced."""
     ending = (f".{function.name})", f"({function.name})")
     lines = (e for e in found.transfers.lines() if e.is_captured and e.line.endswith(ending))
     return sum(e.seconds for e in lines if e.line.startswith(f"{function.file}:"))
@@ -106,10 +112,11 @@ def compiled_by_line(found: ScriptRecord) -> Iterator[TimeFinding]:
 
 
 def compiled_first(found: ScriptRecord) -> Iterator[TimeFinding]:
-    """Compiling for the first time takes most of the time."""
+    """Compiling for the first time takes most of the time, also of the CPU's: other programs may hold it up alone."""
     first = [e for e in found.compiled if e.compiled and not e.is_own and e.cause.kind == "first call"]
-    seconds = sum(e.total for e in first)
-    if seconds > max(_HALF * found.wall, _SECOND):
+    seconds = _own_seconds(found, first)
+    is_most = seconds > _HALF * found.wall and found.compiling > _HALF * found.cpu
+    if is_most and min(seconds, found.compiling) > _SECOND:
         longest = max(first, key=lambda e: e.total)
         line, fix = _fix_of(found, longest)
         text = f"{longest.function} took {shown(longest.total, 'seconds')} to compile for its first call; {fix}"
@@ -179,8 +186,8 @@ def captured(found: ScriptRecord) -> Iterator[TimeFinding]:
             yield TimeFinding(each.seconds / found.wall, text, place(each.line))
 
 
-def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
-    """The user's own Python prepares the next step for longer than the device takes for one, which waits meanwhile."""
+def between_steps(found: ScriptRecord) -> Iterator[TimeFinding]:
+    """The user's own Python, such as a loader's, takes longer between steps than the device for one, which waits."""
     calls = found.calls
     if len(calls) <= _OFTEN:
         return
@@ -190,15 +197,15 @@ def loader(found: ScriptRecord) -> Iterator[TimeFinding]:
     if len(gaps) >= _OFTEN and sum(s.seconds for s in loop) > found.device.seconds:
         lines, seconds = by_line(idle), sum(s.seconds for s in idle)
         text = (
-            f"the device waits {shown(seconds, 'seconds')} for the loader, of which {lines[0].line} takes "
-            f"{lines[0].seconds / seconds:.0%}; prepare the next batches in a thread or another process while the "
-            "device works, or do less for each"
+            f"the device has no work for {shown(seconds, 'seconds')}, as the next step is called late: "
+            f"{lines[0].line} takes {lines[0].seconds / seconds:.0%} of that; let a thread or another process prepare "
+            "batches and write files while the device works, or do less between steps"
         )
         yield TimeFinding(seconds / found.watched, text, place(lines[0].line))
 
 
 HOST_CAUSES: list[Callable[[ScriptRecord], Iterator[TimeFinding]]] = [
     waits, prints, small_waits, compiled_again, compiled_by_line, compiled_first, eager, converted, moved, captured,
-    loader,
+    between_steps,
 ]  # fmt: skip
 """What is found beside what traces show."""

@@ -16,7 +16,7 @@ from xlamini.inspection.timing.script.budget import MOST_CALLS, CallBudget
 from xlamini.inspection.timing.script.causes import HOST_CAUSES
 from xlamini.inspection.timing.script.record import ScriptRecord
 from xlamini.inspection.timing.script.samples import Samples
-from xlamini.inspection.timing.script.steps import StepCount, before_exit
+from xlamini.inspection.timing.script.steps import StepCount, before_exit, before_termination
 from xlamini.inspection.timing.script.text import script_text
 from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import HostWaits
@@ -39,8 +39,9 @@ class ScriptProfile:
     """A context manager that records what runs in it; afterwards it is a report, and `str` its text.
 
     Kernels are recorded for `seconds` from the first compilation on, or `MOST_CALLS` calls of programs. It ends with
-    the block, by `os._exit`, or after `steps` calls of one program, and `on_end` is then called with it. A child that
-    the script forks has none. With `inspects` the newest programs can be inspected though their functions are gone.
+    the block, by `os._exit` or SIGTERM, or after `steps` calls of one program, and `on_end` is then called with it. A
+    child that the script forks has none. With `inspects` the newest programs can be inspected though their functions
+    are gone.
     """
 
     compiled: Compilations
@@ -85,9 +86,10 @@ class ScriptProfile:
         else:
             at_start.waiting.append(self._record)  # the script may yet say how many devices there are
         self._stack.enter_context(before_exit(self.end))
+        self._stack.enter_context(before_termination(self.end))
         if self._steps is not None:
             self._stack.enter_context(self._steps)
-        self._start = time.perf_counter()
+        self._start, self._cpu = time.perf_counter(), time.process_time()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -101,12 +103,13 @@ class ScriptProfile:
         if self._record in at_start.waiting:
             at_start.waiting.remove(self._record)
             self._record()
-        with suppress(Exception):  # of a program that failed, which is the script's matter
-            block_until_ready([x for x in live_arrays() if not x.is_deleted()])  # what it has begun is part of it
-        self.wall = time.perf_counter() - self._start
+        self.waits.at_end(_all_is_done)  # what it has begun is part of it
+        self.wall, cpu = time.perf_counter() - self._start, time.process_time() - self._cpu
         for listener in self._listeners:
             unsubscribe(listener)
         self._timer.cancel()
+        if self._timer.ident is not None:
+            self._timer.join()  # which may be ending the recording now
         self.is_whole = self._session.is_running
         self._stack.close()
         self.is_whole = self.is_whole and not self.is_late  # which a thread may have said meanwhile
@@ -116,7 +119,7 @@ class ScriptProfile:
             self._began = self._epoch + said * 1e-9
         self.recorded = ScriptRecord(
             self.wall, self.compiled, self.waits, self.transfers, self._samples.found, report, self.is_whole,
-            self._began, self._programs,
+            self._began, self._programs, cpu,
         )  # fmt: skip
         self.kernels: TimeTable = self.recorded.lines
         self._on_end(self)
@@ -182,3 +185,9 @@ class ScriptProfile:
 
     def __str__(self) -> str:
         return script_text(self.recorded, self.findings(), self.notes())
+
+
+def _all_is_done() -> None:
+    """Wait for what the script has begun; a program that failed is the script's matter."""
+    with suppress(Exception):
+        block_until_ready([x for x in live_arrays() if not x.is_deleted()])

@@ -1,6 +1,7 @@
 """What was recorded of a script, for the causes and the text of its report."""
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,10 +9,10 @@ from itertools import chain
 from typing import Any
 
 from xlamini.inspection.timing.report import TimeReport
-from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample, by_line
+from xlamini.inspection.timing.script.samples import COMPILING, LIBRARY, PYTHON, FrameSample, by_line
 from xlamini.inspection.timing.script.spans import LineSpan, python_spans
 from xlamini.inspection.timing.script.transfers import Transfers
-from xlamini.inspection.timing.script.waits import HostWaits
+from xlamini.inspection.timing.script.waits import END, HostWaits, LineWait
 from xlamini.inspection.timing.table import TimeTable
 from xlamini.inspection.timing.trace.host import HostActivity
 from xlamini.inspection.timing.trace.spans import Spans, device_calls
@@ -20,6 +21,7 @@ from xlamini.staging.compile.ledger import Compilation, Compilations
 CALLS = "calls"
 """What a thread does that calls a jitted function of the user's, which begins its program."""
 _MAY_CALL = PYTHON, LIBRARY
+_CALLS = "calls, in which a CPU may compute, and the rest of the library"
 _PHASES = {"tracing": ("trace", "rewrite"), "lowering": ("lower",), "compiling": ("compile", "load")}
 
 
@@ -28,7 +30,8 @@ class ScriptRecord:
     """The wall time of a script, what its host did meanwhile, and the report of its kernels.
 
     `is_whole` says whether kernels were recorded to the end. `began` is when that began, on the clock of the samples;
-    `programs` are the jaxprs of large programs with their entries in the ledger.
+    `programs` are the jaxprs of large programs with their entries in the ledger. `cpu` are the seconds for which the
+    process had the CPU.
     """
 
     wall: float
@@ -40,6 +43,7 @@ class ScriptRecord:
     is_whole: bool
     began: float
     programs: list[tuple[Compilation, Any]]
+    cpu: float
 
     @cached_property
     def lines(self) -> TimeTable:
@@ -52,6 +56,18 @@ class ScriptRecord:
         own = self.report.trace.of_library
         found = (each for each in self.report.trace.host if each.function)
         return [(call.start * 1e-9, call.end * 1e-9) for call in found if f"jit_{call.function}" not in own]
+
+    def rounds(self, wait: LineWait) -> int:
+        """After how many calls a line has waited: reads of what has been computed before are one round."""
+        calls = [each.start * 1e-9 + self.began for each in self.report.trace.host if each.function]
+        return len({bisect_right(calls, start) for start in self._wait_starts[wait.line]}) if calls else wait.count
+
+    @cached_property
+    def _wait_starts(self) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = {}
+        for span in self.waits.spans:
+            found.setdefault(span.line, []).append(span.start)
+        return found
 
     @cached_property
     def activities(self) -> list[HostActivity]:
@@ -84,6 +100,11 @@ class ScriptRecord:
         later = (_divided(s, shares.get(s.line, 0.0)) for s in mine if not self.is_watched(s))
         return [*seen, *chain.from_iterable(later)]
 
+    @property
+    def compiling(self) -> float:
+        """The seconds of the CPU in which some thread compiled; other programs of the machine do not make it more."""
+        return sum({sample.when: sample.cpu for sample in self.sampled if sample.does == COMPILING}.values())
+
     def traced(self, sample: FrameSample) -> float:
         """When a sample was taken, in seconds from the beginning of the recording."""
         return sample.when - self.began
@@ -100,8 +121,15 @@ class ScriptRecord:
         known = {"Python of the script": sum(sample.seconds for sample in self.python)}
         known |= {name: sum(seconds.get(phase, 0.0) for phase in phases) for name, phases in _PHASES.items()}
         known |= {"transfers to the device": self.transfers.seconds, "waiting for the device": self.waits.seconds}
-        rest = "calls, in which a CPU may compute, and the rest of the library"
-        return {**known, rest: max(self.wall - sum(known.values()), 0.0)}
+        rest = max(self.wall - sum(known.values()), 0.0)
+        outside = min(self._outside, rest)
+        return {**known, _CALLS: rest - outside, "no line of the script, as it begins and ends": outside}
+
+    @property
+    def _outside(self) -> float:
+        """The seconds in which its thread was at no line of the script, but for the wait at its end."""
+        ending = sum(wait.seconds for wait in self.waits.lines() if wait.line == END)
+        return max(self.wall - sum(sample.seconds for sample in self.samples) - ending, 0.0)
 
     @property
     def is_beside(self) -> bool:

@@ -41,6 +41,8 @@ class FrameSample(NamedTuple):
     does: str
     is_main: bool
     """Whether it is the thread in which the recording began."""
+    cpu: float = 0.0
+    """The seconds for which the process had the CPU meanwhile, which other programs do not make longer."""
 
 
 class Samples:
@@ -62,13 +64,13 @@ class Samples:
         self._thread.join()
 
     def _run(self) -> None:
-        own, last = threading.get_ident(), time.perf_counter()
+        own, last, before = threading.get_ident(), time.perf_counter(), time.process_time()
         while not self._end.wait(self._period):
-            now = time.perf_counter()
+            now, cpu = time.perf_counter(), time.process_time()
             for thread, frame in sys._current_frames().items():
                 if thread != own and (where := _place(frame, self._files)) is not None:
-                    self.found.append(FrameSample(now, now - last, *where, thread == self._main))
-            last = now
+                    self.found.append(FrameSample(now, now - last, *where, thread == self._main, cpu - before))
+            last, before = now, cpu
 
 
 class FileKinds(dict[str, str]):

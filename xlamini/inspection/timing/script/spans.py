@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from xlamini.inspection.timing.script.samples import PERIOD, FrameSample
 
-MOST = 20_000
-"""So many waits and so many transfers are kept, the first ones; the sums by line have all."""
+MOST = 100_000
+"""So many waits and so many transfers are kept, the first ones, which tell what each step does; sums have all."""
 
 
 class LineSpan(NamedTuple):

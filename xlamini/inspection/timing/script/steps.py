@@ -1,7 +1,9 @@
-"""The end of a profile before the script's own: after some steps, or by `os._exit`, which runs no `finally`."""
+"""The end of a profile before the script's own: after some steps, or where nothing else would run, as by `os._exit`."""
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
@@ -59,3 +61,32 @@ def before_exit(end: Callable[[], None]) -> Generator[None]:
         yield
     finally:
         os._exit = leave
+
+
+@contextmanager
+def before_termination(end: Callable[[], None]) -> Generator[None]:
+    """Call `end` before SIGTERM, such as a job scheduler's, ends the process; a handler of the script's is left alone.
+
+    Python runs a handler when the main thread is back from a call of C, so that a running program is waited for.
+    """
+    if not _is_main() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+
+    def terminate(number: int, frame: object) -> None:
+        try:
+            end()
+        finally:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        if _is_main() and signal.getsignal(signal.SIGTERM) is terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()  # in no other may handlers be set

@@ -5,7 +5,6 @@ was compiled before puts its arguments there by another way, which is not seen.
 """
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xlamini.core.errors.frames import own_files, user_line
+from xlamini.core.errors.frames import is_inside, user_line
 from xlamini.core.events import TRACED, is_phase
 from xlamini.inspection.timing.script.spans import MOST, LineSpan
 from xlamini.runtime.arrays import to_device
@@ -45,7 +44,7 @@ class Transfers:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, str, bool], LineTransfers] = {}
-        self._lock, self._inside = threading.Lock(), threading.local()
+        self._lock, self._inside = threading.RLock(), threading.local()  # a signal's handler may come between
         self._replaced: tuple[Any, Any] = (None, None)
         self._counts = False
         self.spans: list[LineSpan] = []
@@ -84,7 +83,8 @@ class Transfers:
 
     def _add(self, given: np.ndarray, made: Any, start: float, end: float) -> None:
         shown = f"{given.dtype.name}[{','.join(map(str, given.shape))}]"
-        key = user_line(), shown, made.dtype.name, is_phase(TRACED) or _is_for_program()
+        is_captured = is_phase(TRACED) or is_inside(Program.constants)
+        key = user_line(), shown, made.dtype.name, is_captured
         with self._lock:
             found = self._found.get(key, LineTransfers(*key))
             self._found[key] = found._replace(
@@ -98,13 +98,3 @@ def _given(args: tuple[Any, ...]) -> np.ndarray | None:
     """The NumPy array that is put on a device: the first argument, or the first of the values in the third."""
     values = [args[0], *args[2]] if isinstance(args[2], list) else args
     return next((x for x in values if isinstance(x, np.ndarray)), None)
-
-
-def _is_for_program() -> bool:
-    """Whether the values that a program captured are put on its devices."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and own_files[frame.f_code.co_filename]:
-        if frame.f_code is Program.constants.__code__:
-            return True
-        frame = frame.f_back
-    return False

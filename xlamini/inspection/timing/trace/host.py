@@ -4,7 +4,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-_NAMES = {"PjitFunction(": "call of", "DevicePut": "array to the device", "CommonPjRtBuffer::Await": "wait"}
+CALL, TO_DEVICE, WAIT = "call of", "array to the device", "wait"
+_NAMES = {"PjitFunction(": CALL, "DevicePut": TO_DEVICE, "CommonPjRtBuffer::Await": WAIT}
 """Beginnings of the runtime's names for what it does, and words for them."""
 
 

@@ -22,16 +22,19 @@ class TracedProgram:
     """A compiled program whose kernels are in a trace.
 
     One that was loaded from a file has the names and lines of the process that compiled it; `origin` has those of this.
+    `choices` is the number of devices that the process could have run it on, 0 if it is not known.
     """
 
     module: Module
     in_shardings: Sequence[Any]
+    choices: int
     source: Any
     """What the process made it from; None if that is gone, or it is part of a program."""
 
     def __init__(self, text: str, executable: Any = None):
         self.module, self._origin = Module(text), executable and executable.origin
         self.in_shardings = executable.in_shardings if executable else ()
+        self.choices = _choices(executable) if executable else 0
         self.source = executable.source() if executable and executable.source else None
         self._labelling = Labelling(self.module)
         self._has_labels = "#e" in text  # JAX's programs have none
@@ -193,3 +196,8 @@ class _NamedProgram(NamedTuple):
 
     names: set[str]
     program: TracedProgram
+
+
+def _choices(executable: Any) -> int:
+    """How many devices of its platform this process has."""
+    return len(executable.loaded.local_devices()[0].client.local_devices())
