@@ -287,7 +287,7 @@ def test_time_at_no_line_of_the_script_is_none_of_the_library() -> None:
     waits: Any = SimpleNamespace(seconds=0.5, lines=lambda: [LineWait(END, 1, 0.5)])
     report: Any = SimpleNamespace(trace=SimpleNamespace(host=[], of_library=()))
     none: Any = SimpleNamespace(seconds=0.0)
-    record = ScriptRecord(10.0, Compilations([]), waits, none, samples, report, 0.0, [], 10.0)
+    record = ScriptRecord(10.0, Compilations([]), waits, none, samples, report, True, 0.0, [], 10.0)
     assert [seconds for seconds in record.host.values() if seconds] == [1.0, 0.5, 2.0, 6.5]
     assert list(record.host)[-1] == "no line of the script, as it begins and ends"
 

@@ -261,8 +261,6 @@ def test_recording_ends_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> Non
     assert before == pytest.approx(after)
 
 
-
-
 def test_a_script_may_end_while_its_recording_does(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped, stop = threading.Event(), recorder.stop
 

@@ -40,13 +40,13 @@ def plane_events(plane: Any) -> Iterable[KernelRun | Transfer | HostActivity]:
 
 
 class _Kinds(dict[str, Any]):
-    """By the names of a thread's events: whether it may be a kernel, what it was that the host did, or None.
+    """By the names of a thread's events: whether it may be a kernel, what it was that the host did, or False.
 
     All else is much more, and the stats of an event take the most time, so that these are not read.
     """
 
     def __missing__(self, name: str) -> Any:
-        self[name] = (name not in _OF_RUNTIME and bool(_KERNEL.fullmatch(name))) or kind_of_activity(name)
+        self[name] = kind_of_activity(name) or (name not in _OF_RUNTIME and bool(_KERNEL.fullmatch(name)))
         return self[name]
 
 
