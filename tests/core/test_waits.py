@@ -50,7 +50,6 @@ NAMED = {
     "inspection/timing/script/budget.py: self._thread.join",  # for the end of a recording of so many calls
     "inspection/timing/script/samples.py: self._thread.join",  # for at most one period, some milliseconds
     "inspection/timing/script/profile.py: self._timer.join",  # it may be ending a recording of limited length
-    "inspection/xla/examine.py: compilation.result",
     "runtime/files/module_reader.py: sys.stdin.buffer.readline",  # the child, for the next file
     "runtime/processes/rendezvous.py: client.connect",  # jaxlib's time-out for connecting
     "transforms/pallas/tune.py: x.block_until_ready",

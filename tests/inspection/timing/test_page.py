@@ -418,6 +418,16 @@ def test_the_command_writes_a_page_when_it_is_interrupted(tmp_path: Path) -> Non
 
 
 @pytest.mark.full
+def test_the_command_writes_inspections_though_the_process_is_at_its_exit(tmp_path: Path) -> None:
+    """When no thread can begin any more."""
+    done = profile(tmp_path, "")
+    assert done.returncode == 0, done.stderr
+    (program, *_) = embedded((tmp_path / "page.html").read_text("utf-8"))["programs"]
+    assert (program["page"], program["unwritten"]) == ("page_files/step.html", "")
+    assert (tmp_path / "page_files" / "step.html").exists()
+
+
+@pytest.mark.full
 def test_a_page_that_cannot_be_written(tmp_path: Path) -> None:
     """One of another ending is refused before the script runs; a folder that is not there is seen after it."""
     refused = profile(tmp_path, "", "page.pdf")

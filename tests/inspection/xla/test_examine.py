@@ -73,7 +73,7 @@ def test_dumps_change_nothing() -> None:
     program = lowered()._program
     text = compile_uncached(program, with_flags(program, None)).as_text()
     with dump.compilation_with_dump(program, None) as compilation:
-        compiled = compilation.result()
+        compiled = compilation()
         assert compiled.executable.as_text() == text
         assert compiled.dump is not None and len(list(compiled.dump.passes())) > 10
 

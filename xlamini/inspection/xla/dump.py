@@ -7,9 +7,10 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -97,10 +98,11 @@ class DumpedProgram(NamedTuple):
 
 
 @contextmanager
-def compilation_with_dump(program: CompileRequest, options: Options) -> Iterator[Future[DumpedProgram]]:
+def compilation_with_dump(program: CompileRequest, options: Options) -> Iterator[Callable[[], DumpedProgram]]:
     """Compile a program with dumps in a thread of its own; the disk cache is neither read nor written.
 
-    The dumps are there until the block ends. The result of the future raises what the compiler raises.
+    The dumps are there until the block ends. The function that the block gets waits for the program, and raises what
+    the compiler raises. At the exit of the process, when no thread can begin, it compiles.
     """
     given, logs = with_flags(program, options), log_compiles.value
 
@@ -112,7 +114,11 @@ def compilation_with_dump(program: CompileRequest, options: Options) -> Iterator
             return _compiled_to(folder, program, given)
 
     with _temporary_folder() as folder, ThreadPoolExecutor(1, "xlamini-inspect") as thread:
-        yield thread.submit(compiled, folder)
+        try:
+            wait = thread.submit(compiled, folder).result
+        except RuntimeError:
+            wait = partial(compiled, folder)
+        yield wait
 
 
 def _compiled_to(folder: Path, program: CompileRequest, options: Options) -> DumpedProgram:

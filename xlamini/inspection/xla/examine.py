@@ -67,7 +67,7 @@ def examination(lowered: Lowered, name: str, target: Target | None = None) -> It
     found = Examined(name, program.device.platform, devices[0].device_kind, len(devices), lower_seconds=lower_seconds)
 
     def examined() -> Examined:
-        compiled = compilation.result()
+        compiled = compilation()
         found.compile_seconds = compiled.seconds
         _Reading(found, compiled, there).read()
         return found
