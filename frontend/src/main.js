@@ -4,6 +4,7 @@ import { App } from "./app.js";
 import { checked } from "./decode.js";
 import { h, put } from "./dom.js";
 import { build } from "./model.js";
+import { colourPage } from "./theme.js";
 import { unpack } from "./unpack.js";
 
 const root = document.getElementById("app");
@@ -16,6 +17,7 @@ async function start() {
   globalThis.inspector = new App(build(report), root, other);
 }
 
+colourPage();
 start().catch((error) => {
   put(
     root,

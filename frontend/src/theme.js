@@ -6,23 +6,34 @@ const NEXT = { auto: "light", light: "dark", dark: "auto" };
 const SIGNS = { auto: "◐", light: "☀", dark: "☾" };
 const KEY = "xlamini-inspect-theme";
 
+const system = globalThis.matchMedia?.("(prefers-color-scheme: dark)");
+
+/** Tells the style sheet whether colours are light or dark. */
+export function colourPage(theme = stored()) {
+  const auto = system.matches ? "dark" : "light";
+  document.documentElement.dataset.theme = theme === "auto" ? auto : theme;
+}
+
 /** The switch; it calls for a new drawing, because plots take their colours from the style. */
 export function themeButton(app) {
-  const button = h("button", {
-    class: "quiet",
-    id: "theme",
-    click: () => apply(NEXT[document.documentElement.dataset.theme]),
-  });
-  const apply = (theme, drawn = true) => {
-    document.documentElement.dataset.theme = theme;
+  let theme = stored();
+  const button = h("button", { class: "quiet", id: "theme", click: () => choose(NEXT[theme]) });
+  const name = () => {
     button.textContent = SIGNS[theme];
-    button.setAttribute("aria-label", `Colours: ${theme}`);
     button.title = `Colours: ${theme}`;
-    store(theme);
-    if (drawn) app.show();
+    button.setAttribute("aria-label", button.title);
   };
-  apply(stored(), false);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => app.show());
+  const show = () => {
+    colourPage(theme);
+    app.show();
+  };
+  const choose = (next) => {
+    store((theme = next));
+    name();
+    show();
+  };
+  name();
+  system.addEventListener("change", show);
   return button;
 }
 

@@ -1,6 +1,7 @@
 // Opens the profile that is in the page.
 
 import { h, put } from "../dom.js";
+import { colourPage } from "../theme.js";
 import { unpack } from "../unpack.js";
 import { App } from "./app.js";
 import { build, checked } from "./model.js";
@@ -13,6 +14,7 @@ async function start() {
   globalThis.profiler = new App(build(content), root);
 }
 
+colourPage();
 start().catch((error) => {
   put(
     root,

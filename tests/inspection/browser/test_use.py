@@ -166,6 +166,7 @@ def test_light_and_dark(opened: Open) -> None:
     for scheme in ("light", "dark"):
         media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        wait(driver, f"document.documentElement.dataset.theme === '{scheme}'")
         colours.append(driver.execute_script(f"return {paper}"))
     assert colours[0] != colours[1]
     for _ in range(3):
