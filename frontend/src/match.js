@@ -142,7 +142,7 @@ export function kernelDiff(before, after, partners) {
   };
 }
 
-const MEASURES = ["flops", "bytes", "held", "seconds", "measured"];
+const MEASURES = ["runs", "flops", "bytes", "held", "seconds", "measured", "equations"];
 
 /** Whether the times of two reports differ by the program alone. */
 export const sameRoof = (before, after) => JSON.stringify(before.roof) === JSON.stringify(after.roof);
@@ -155,27 +155,61 @@ export const sameRoof = (before, after) => JSON.stringify(before.roof) === JSON.
 export function movers(before, after) {
   const target = after.targets.find((it) => before.targets.some((other) => other.name === it.name)),
     other = before.targets.find((it) => it.name === target?.name),
-    predicted = target && sameRoof(other, target);
-  const withText = [before, after].every(({ sources }) => sources.every((it) => it.library || it.lines?.length));
-  const sums = [before, after].map((model) => lineCosts(model, target?.name, predicted, withText));
+    predicted = target && sameRoof(other, target),
+    withText = haveTexts(before, after);
+  return changes(...[before, after].map((model) => lineCosts(model, target?.name, predicted, withText)));
+}
+
+/** What XLA put in for lines of two targets, where it differs, with its `kind` and `type`, as `movers`; lines of partners are the same. */
+export function insertions(before, after, other, target, partner) {
+  const withText = haveTexts(before, after),
+    old = (row) => placeOf(before, row, withText),
+    its = (row) => placeOf(after, row, withText);
+  return changes(
+    insertionCosts(other, old, old),
+    insertionCosts(target, its, (row) => (partner.has(row) ? old(partner.get(row)) : its(row))),
+  );
+}
+
+function insertionCosts({ kernels }, place, line) {
+  const found = new Map(),
+    timed = kernels.some((it) => it.measured);
+  for (const { kind, type, rows, inserted, runs, bytes, measured } of kernels) {
+    if (!inserted) continue;
+    const key = [kind, type, keyOfPlace(line(rows[0]))].join("\n"),
+      { seconds = 0, low = 0, high = 0 } = measured ?? {};
+    if (!found.has(key))
+      found.set(key, {
+        place: { kind, type, ...place(rows[0]) },
+        rows,
+        cost: { runs: 0, bytes: 0, ...times(timed) },
+      });
+    const { cost } = found.get(key),
+      more = { runs, bytes, ...(timed && { measured: seconds, low, high }) };
+    for (const name in more) cost[name] += more[name];
+  }
+  return found;
+}
+
+const times = (timed) => {
+  const none = timed ? 0 : null;
+  return { measured: none, low: none, high: none };
+};
+
+const haveTexts = (...models) => models.every(({ sources }) => sources.every((it) => it.library || it.lines?.length));
+
+function changes(...sums) {
   const totals = MEASURES.map((name) =>
-    Math.max(...sums.map((lines) => [...lines.values()].reduce((sum, it) => sum + it.cost[name], 0))),
+    Math.max(...sums.map((costs) => [...costs.values()].reduce((sum, it) => sum + (it.cost[name] ?? 0), 0))),
   );
   const moved = ({ before, after }) =>
     MEASURES.reduce((sum, name, i) => sum + (totals[i] ? Math.abs(gain(before, after, name)) / totals[i] : 0), 0);
   return [...new Set([...sums[0].keys(), ...sums[1].keys()])]
-    .map((key) => ({ ...sums[0].get(key), ...sums[1].get(key), sides: sums.map((lines) => lines.get(key)) }))
-    .map(({ place, rows, sides }) => ({
-      ...place,
-      rows,
-      before: sides[0]?.cost ?? null,
-      after: sides[1]?.cost ?? null,
-    }))
-    .map((it) => ({ ...it, rows: it.after ? it.rows : NONE }))
-    .filter(
-      ({ before, after }) =>
-        !before || !after || [...MEASURES, "equations"].some((name) => differ(before, after, name)),
-    )
+    .map((key) => {
+      const [old, its] = sums.map((costs) => costs.get(key));
+      return { ...(its ?? old).place, rows: its?.rows ?? NONE, before: old?.cost ?? null, after: its?.cost ?? null };
+    })
+    .filter(({ before, after }) => !before || !after || MEASURES.some((name) => differ(before, after, name)))
     .sort((x, y) => moved(y) - moved(x) || compare(x.file, y.file) || x.line - y.line);
 }
 
@@ -205,11 +239,11 @@ function lineCosts(model, targetName, predicted, withText) {
   const t = model.targets.findIndex((it) => it.name === targetName),
     kernels = model.targets[t]?.kernels ?? NONE,
     timed = predicted && kernels.some((it) => it.rows.length && it.seconds !== null),
-    none = kernels.some((it) => it.measured) ? 0 : null,
+    measured = kernels.some((it) => it.measured),
     found = new Map();
   const at = (row) => {
     const place = placeOf(model, row, withText),
-      key = [base(place.file), place.function, place.text || place.line].join("\n");
+      key = keyOfPlace(place);
     if (!found.has(key))
       found.set(key, {
         place,
@@ -219,9 +253,7 @@ function lineCosts(model, targetName, predicted, withText) {
           bytes: 0,
           held: 0,
           seconds: timed ? 0 : null,
-          measured: none,
-          low: none,
-          high: none,
+          ...times(measured),
           equations: 0,
         },
       });
@@ -238,6 +270,8 @@ function lineCosts(model, targetName, predicted, withText) {
   for (const name of ["measured", "low", "high"]) add(name, name);
   return found;
 }
+
+const keyOfPlace = ({ file, function: name, text, line }) => [base(file), name, text || line].join("\n");
 
 function placeOf({ eq, sources }, row, withText) {
   const source = sources[eq.source[row]],

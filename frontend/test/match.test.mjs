@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
-import { match, matchKernels, movers } from "../src/match.js";
+import { insertions, match, matchKernels, movers } from "../src/match.js";
 import { build } from "../src/model.js";
 import { bare } from "./samples.mjs";
 
@@ -48,6 +48,19 @@ for (const { case: name, before, after, moves } of golden.lines)
     const found = movers(timed(before), timed(after));
     assert.deepEqual(
       found.map((it) => [it.file, it.line, it.text, cost(it.before), cost(it.after)]),
+      moves,
+    );
+  });
+
+for (const { case: name, before, after, moves } of golden.inserted)
+  test(`put in by XLA: ${name}`, () => {
+    const [old, its] = [before, after].map(({ rows, sources, kernels }) =>
+      program(rows.map(equation), { sources, targets: [{ name: "here", kernels }] }),
+    );
+    const cost = (side) => side && ["runs", "bytes", "measured"].map((key) => side[key]);
+    const found = insertions(old, its, old.targets[0], its.targets[0], match(old, its));
+    assert.deepEqual(
+      found.map((it) => [it.kind, it.type, it.line, cost(it.before), cost(it.after)]),
       moves,
     );
   });

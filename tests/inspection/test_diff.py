@@ -46,6 +46,10 @@ def test_measured_times_are_compared_beyond_the_spread_of_their_calls() -> None:
     found = diff(reports.measured(), reports.slower())
     (cost,) = [cost for cost in found["costs"] if (cost["quantity"], cost["target"]) == ("time", "here")]
     assert (cost["before"], cost["after"], cost["noise"]) == (1e-3, 1.5e-3, False)
+    parts = {part["part"]: (part["before"], part["after"], part["noise"]) for part in found["parts"]}
+    assert parts["put in by XLA"] == pytest.approx((2e-5, 2.2e-5, True))
+    assert parts["between kernels"] == (5e-5, 2.5e-4, False)
+    assert parts["before the first kernel and after the last"] == (1.5e-4, 1.6e-4, True)
     moved = {line["line"]: line["after"]["measured"] - line["before"]["measured"] for line in found["lines"]}
     assert [*moved] == [5, 9] and moved[5] > moved[9] > 0  # line 6 has noise alone
     near = reports.measured()
@@ -54,6 +58,7 @@ def test_measured_times_are_compared_beyond_the_spread_of_their_calls() -> None:
     (cost,) = [cost for cost in costs if (cost["quantity"], cost["target"]) == ("time", "here")]
     assert cost["noise"] and cost["after"] == 1.1e-3
     assert diff(reports.report(), reports.measured())["lines"] == []
+    assert diff(reports.report(), reports.measured())["parts"] == []
 
 
 def test_a_line_that_only_moved_is_the_same() -> None:
@@ -118,6 +123,26 @@ def test_lines_that_moved(case: dict[str, Any]) -> None:
         [line["file"], line["line"], line["text"], *(side and [side[name] for name in costs] for side in sides)]
         for line in lines
         for sides in [(line["before"], line["after"])]
+    ]
+    assert found == case["moves"]
+
+
+def with_kernels(side: dict[str, Any]) -> dict[str, Any]:
+    """A report with these kernels of one target."""
+    sample = reports.kernel("k", "copy", "f32[8]", [])
+    kernels = [{**sample, **kernel, "shares": [1] * len(kernel["rows"])} for kernel in side["kernels"]]
+    rows = [{"scope": "", **row} for row in side["rows"]]
+    return {**program(*rows), "sources": side["sources"], "targets": [{**reports.HERE, "kernels": kernels}]}
+
+
+@golden("inserted")
+def test_what_xla_put_in(case: dict[str, Any]) -> None:
+    moved = diff(with_kernels(case["before"]), with_kernels(case["after"]))["inserted"]
+    costs = ("runs", "bytes", "measured")
+    found = [
+        [row["kind"], row["type"], row["line"], *(side and [side[name] for name in costs] for side in sides)]
+        for row in moved
+        for sides in [(row["before"], row["after"])]
     ]
     assert found == case["moves"]
 

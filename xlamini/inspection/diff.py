@@ -11,6 +11,13 @@
                 seconds, of the change's share in the larger of both reports' totals. Seconds are those of the first
                 common target. Where the two have other roofs, as that of a CPU is measured anew, no predicted times are
                 compared. Measured times differ where the spreads of their calls, `low` to `high`, do not meet
+    inserted    [{"target", "kind", "type", "file", "line", "function", "text", "before", "after"}]: what XLA put in for
+                a line, by the kind of kernel and the type of the value that it moves, if it differs; those that moved
+                most first. Lines are the same if their equations are partners, or else by their texts. `before` and
+                `after` are {"runs", "bytes", "measured", "low", "high"}, or null
+    parts       [{"target", "part", "before", "after", "noise"}]: the parts of the measured time of a call, in seconds:
+                lines, what XLA put in, and the time between and around kernels. `noise` is true where the spreads of
+                the calls meet, or are not known
     equations   {"same": count, "changed": [[row before, row after]], "lost": [rows before], "new": [rows after]} of the
                 final programs, paired as `matching.py` says; changed are pairs whose keys differ
     kernels     [{"target", "same": count, "changed": [{"before": index, "after": index, "left": [rows before],
@@ -19,14 +26,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from xlamini.inspection.equations import Report, final_rows, without_texts
-from xlamini.inspection.line_costs import Key, LineCost, line_costs
+from xlamini.inspection.equations import Report, UserLine, final_rows, place_of, without_texts
+from xlamini.inspection.line_costs import InsertionCost, Key, LineCost, insertion_costs, line_costs
 from xlamini.inspection.matching import key_of, match_equations, match_kernels
 from xlamini.inspection.quantities import QUANTITIES, Target, spread_of, value_of
+from xlamini.inspection.wall_time import LEAST, call_parts
 
-_MOVES = ("flops", "bytes", "held", "seconds", "measured")
+Cost = LineCost | InsertionCost
+_MOVES = ("runs", "flops", "bytes", "held", "seconds", "measured")
 
 
 def diff(before: Report, after: Report) -> dict[str, Any]:
@@ -41,6 +51,8 @@ def diff(before: Report, after: Report) -> dict[str, Any]:
         },
         "costs": _costs(before, after, common),
         "lines": _lines(*without_texts(before, after), *(common[0] if common else (None, None))),
+        "inserted": [row for b, a in common for row in _inserted(*without_texts(before, after), b, a, partners)],
+        "parts": [row for b, a in common for row in _parts(before, after, b, a)],
         "equations": _equations(before, after, partners),
         "kernels": [_kernels(b, a, partners) for b, a in common],
     }
@@ -85,10 +97,40 @@ def _lines(before: Report, after: Report, old: Target | None, new: Target | None
     costs = line_costs(before, old), line_costs(after, new)
     if old is not None and new is not None and not same_roof(old, new):
         costs = _unpredicted(costs[0]), _unpredicted(costs[1])
-    totals = {name: max(_total(costs[0].values(), name), _total(costs[1].values(), name)) for name in _MOVES}
+    return _changes(*costs)
+
+
+def _inserted(
+    before: Report, after: Report, old: Target, new: Target, partners: Mapping[int, int]
+) -> list[dict[str, Any]]:
+    """What XLA puts in of other size or time, those that moved most first."""
+
+    def line(row: int | None) -> UserLine:
+        """The line of a row after, as it was before, if the row has a partner."""
+        partner = None if row is None else partners.get(row)
+        return place_of(after, row) if partner is None else place_of(before, partner)
+
+    found = _changes(insertion_costs(before, old, partial(place_of, before)), insertion_costs(after, new, line))
+    return [{"target": new["name"], **row} for row in found]
+
+
+def _parts(before: Report, after: Report, old: Target, new: Target) -> list[dict[str, Any]]:
+    """The parts of a call that was measured in both."""
+    if not (old.get("measured") and new.get("measured")):
+        return []
     found = []
-    for key, last in {**costs[0], **costs[1]}.items():
-        b, a = costs[0].get(key), costs[1].get(key)
+    for (name, b), a in zip(call_parts(before, old).items(), call_parts(after, new).values(), strict=True):
+        times = {"before": b.measured, "after": a.measured, "noise": not slower(b._asdict(), a._asdict())}
+        found += [{"target": new["name"], "part": name, **times}] if max(b.measured, a.measured) > LEAST else []
+    return found
+
+
+def _changes(before: Mapping[Key, Cost], after: Mapping[Key, Cost]) -> list[dict[str, Any]]:
+    """What costs more or less than before, that which moved most first."""
+    totals = {name: max(_total(before.values(), name), _total(after.values(), name)) for name in _MOVES}
+    found = []
+    for key, last in {**before, **after}.items():
+        b, a = before.get(key), after.get(key)
         pair = {"before": _plain(b), "after": _plain(a)}
         if _differ(**pair):
             found.append((-_moved(b, a, totals), {**last.place._asdict(), **pair}))
@@ -101,11 +143,11 @@ def _unpredicted(costs: Mapping[Key, LineCost]) -> dict[Key, LineCost]:
 
 
 def _total(costs: Any, name: str) -> float:
-    return sum(getattr(cost, name) or 0 for cost in costs)
+    return sum(getattr(cost, name, 0) or 0 for cost in costs)
 
 
-def _plain(cost: LineCost | None) -> dict[str, Any] | None:
-    return None if cost is None else {name: getattr(cost, name) for name in (*_MOVES, "low", "high", "equations")}
+def _plain(cost: Cost | None) -> dict[str, Any] | None:
+    return None if cost is None else {name: x for name, x in cost._asdict().items() if name != "place"}
 
 
 _SPREAD = ("measured", "low", "high")
@@ -127,12 +169,12 @@ def slower(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
     return 0.0 if near else after["measured"] - before["measured"]
 
 
-def _moved(before: LineCost | None, after: LineCost | None, totals: Mapping[str, float]) -> float:
+def _moved(before: Cost | None, after: Cost | None, totals: Mapping[str, float]) -> float:
     """How much a line moved: shares of the totals, summed over the costs."""
     return sum(abs(_gain(before, after, name)) / totals[name] for name in _MOVES if totals[name])
 
 
-def _gain(before: LineCost | None, after: LineCost | None, name: str) -> float:
+def _gain(before: Cost | None, after: Cost | None, name: str) -> float:
     if name == "measured" and before is not None and after is not None:
         return slower(before._asdict(), after._asdict())
     return (getattr(after, name, 0) or 0) - (getattr(before, name, 0) or 0)

@@ -5,8 +5,8 @@ without equations has no line. What XLA put in has measured time of its own, whi
 """
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xlamini.inspection.equations import NOWHERE, Report, UserLine, base_name, final_rows, place_of
@@ -82,6 +82,47 @@ def _add_measured(
             place = place_of(report, row)
             old = found.get(key(place)) or LineCost(place, 0, 0, 0, 0, None, 0.0, 0.0, 0.0)
             found[key(place)] = old._replace(**{name: getattr(old, name) + time})
+
+
+class Insertion(NamedTuple):
+    """What XLA puts in for a line: the kind of kernel, such as a copy, and the type of the value that it moves."""
+
+    kind: str
+    type: str
+    file: str
+    function: str
+    line: int
+    text: str
+
+
+class InsertionCost(NamedTuple):
+    """The sums of what XLA put in for one line and value; the times are None if none was measured."""
+
+    place: Insertion
+    runs: int
+    bytes: float
+    measured: float | None
+    low: float | None
+    high: float | None
+
+
+def insertion_costs(
+    report: Report, target: Mapping[str, Any], line: Callable[[int | None], UserLine]
+) -> dict[Key, InsertionCost]:
+    """The cost of what XLA put in, by kinds, values and the keys of lines; `line` gives that of a row."""
+    found = defaultdict[Key, list[tuple[Insertion, Mapping[str, Any]]]](list)
+    for kernel in target["kernels"] or ():
+        if kernel["inserted"]:
+            value, row = (kernel["kind"], kernel["type"]), next(iter(kernel["rows"]), None)
+            found[(*value, *line(row).key)].append((Insertion(*value, *place_of(report, row)), kernel))
+    timed = has_times(target)
+    return {key: _insertion_cost(some[0][0], [kernel for _, kernel in some], timed) for key, some in found.items()}
+
+
+def _insertion_cost(of: Insertion, kernels: Sequence[Mapping[str, Any]], timed: bool) -> InsertionCost:
+    times = (sum((kernel.get("measured") or {}).get(time, 0.0) for kernel in kernels) for time in TIMES)
+    sums = (sum(kernel[name] for kernel in kernels) for name in ("runs", "bytes"))
+    return InsertionCost(of, *sums, *(times if timed else (None, None, None)))
 
 
 def row_seconds(target: Mapping[str, Any] | None) -> dict[int, float]:

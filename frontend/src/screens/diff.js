@@ -6,11 +6,11 @@ import * as format from "../format.js";
 import { Grid, plain, switcher } from "../grid.js";
 import { program } from "../highlight.js";
 import { load } from "../loading.js";
-import { gain, kernelDiff, match, meet, movers, sameRoof } from "../match.js";
+import { gain, insertions, kernelDiff, match, meet, movers, sameRoof } from "../match.js";
 import { base } from "../model.js";
 import { pickRow } from "../state.js";
 import { VirtualList } from "../virtual.js";
-import { about, columns, lacking, none } from "../tables.js";
+import { about, columns, lacking, none, plainTable, title } from "../tables.js";
 
 const MOST = 12;
 
@@ -79,7 +79,7 @@ class Diff {
     this.fillTab = () => {
       this.view = {
         cost: () => costGrid(this.app, before, after),
-        kernels: () => kernelChanges(before, after, this.partner),
+        kernels: () => kernelChanges(this.app, before, after, this.partner),
         text: () => textDiff(this.app, before, after, this.partner),
       }[this.tab]();
       put(area, this.view.element);
@@ -127,14 +127,16 @@ function totalsTable(before, after, partner) {
       ["peak", other.memory?.peak, target.memory?.peak, format.bytes],
       ["kernels", other.kernels.length, target.kernels.length, format.count],
     ];
-    const [then, now] = [other.measured, target.measured];
     const [x, y] = [other.prediction?.seconds, target.prediction?.seconds];
     if (sameRoof(other, target)) its.unshift(["time", x, y, format.seconds]);
     else rows.push([`${target.name}: time`, format.seconds(x), format.seconds(y), "not compared: another roof"]);
-    if (then && now) {
-      const it = row(`${target.name}: measured`, then.seconds, now.seconds, format.seconds);
+    const olds = parts(other);
+    parts(target).forEach(([name, now], i) => {
+      if (!olds.length) return;
+      const then = olds[i][1],
+        it = row(`${target.name}: ${name}`, then.seconds, now.seconds, format.seconds);
       rows.push(meet(then, now) ? [...it.slice(0, 3), "within the spread"] : it);
-    }
+    });
     rows.push(...its.filter(([, x, y]) => x !== y).map(([name, ...rest]) => row(`${target.name}: ${name}`, ...rest)));
   }
   const pairs = partner.size,
@@ -149,41 +151,30 @@ function totalsTable(before, after, partner) {
   return plain("Totals", ["", "before", "after", "change"], rows, [1, 2, 3]);
 }
 
+/** The measured times of a call, and of those parts of it that no line has: [[name, {seconds, low, high}]]. */
+function parts({ kernels, measured: call }) {
+  if (!call) return [];
+  const inserted = kernels.flatMap((it) => (it.inserted && it.measured ? [it.measured] : [])),
+    sum = (name) => inserted.reduce((all, it) => all + it[name], 0),
+    idle = (name) => ({ seconds: call[name], low: call[`${name}_low`], high: call[`${name}_high`] });
+  return [
+    ["measured", call],
+    ["put in by XLA", { seconds: sum("seconds"), low: sum("low"), high: sum("high") }],
+    ["between kernels", idle("between")],
+    ["around kernels", idle("around")],
+  ];
+}
+
 const worse = (x, y) => (Number.isFinite(x) && Number.isFinite(y) && x !== y ? (y > x ? "more" : "less") : "");
 
 function costGrid(app, before, after) {
   const items = movers(before, after);
   if (!items.length) return { element: h("p", { class: "soft" }, none("diff", "lines")) };
-  const cost = (it, side, name) => it[side]?.[name] ?? 0;
-  const change = (name, show) => ({
-    value: (it) => gain(it.before, it.after, name),
-    show: (it) => {
-      const [x, y] = [cost(it, "before", name), cost(it, "after", name)];
-      if ((it.after ?? it.before)[name] === null) return h("span", { class: "soft" }, "–");
-      if (!gain(it.before, it.after, name)) return h("span", { class: "soft" }, "=");
-      return [
-        h("span", { class: worse(x, y) }, format.change(x, y)),
-        h("span", { class: "soft" }, ` ${show(x)} → ${show(y)}`),
-      ];
-    },
-  });
-  const special = {
-    flops: change("flops", format.count),
-    bytes: change("bytes", format.bytes),
-    held: change("held", format.bytes),
-    seconds: change("seconds", format.seconds),
-    measured: change("measured", format.seconds),
-  };
   return new Grid({
     label: "Cost by line",
-    items: items.map((it) => ({
-      ...it,
-      place: it.file ? `${base(it.file)}:${it.line}` : "no line",
-      state: !it.before ? "new" : !it.after ? "lost" : "",
-      text: it.text || it.function,
-    })),
+    items: items.map(named),
     columns: columns(app, "diff", "lines", {
-      special,
+      special: CHANGES,
       without: lacking(items, ["after.measured"]).length ? ["measured"] : [],
     }),
     enter: (it) => it.rows.length && app.select(pickRow(it.rows[0])),
@@ -195,14 +186,43 @@ function costGrid(app, before, after) {
   });
 }
 
-function kernelChanges(before, after, partner) {
+const named = (it) => ({
+  ...it,
+  place: it.file ? `${base(it.file)}:${it.line}` : "no line",
+  state: !it.before ? "new" : !it.after ? "lost" : "",
+  text: it.text || it.function,
+});
+
+const change = (name, show) => ({
+  value: (it) => gain(it.before, it.after, name),
+  show: ({ before, after }) => {
+    const [x, y] = [before?.[name] ?? 0, after?.[name] ?? 0];
+    if ((after ?? before)[name] === null) return h("span", { class: "soft" }, "–");
+    if (!gain(before, after, name)) return h("span", { class: "soft" }, "=");
+    return [
+      h("span", { class: worse(x, y) }, format.change(x, y)),
+      h("span", { class: "soft" }, ` ${show(x)} → ${show(y)}`),
+    ];
+  },
+});
+
+const CHANGES = {
+  runs: change("runs", format.count),
+  flops: change("flops", format.count),
+  bytes: change("bytes", format.bytes),
+  held: change("held", format.bytes),
+  seconds: change("seconds", format.seconds),
+  measured: change("measured", format.seconds),
+};
+
+function kernelChanges(app, before, after, partner) {
   const parts = after.targets
     .filter((it) => !it.error)
     .flatMap((target) => {
       const other = before.targets.find((it) => it.name === target.name && !it.error);
       if (!other)
         return [h("h2", null, target.name), h("p", { class: "soft" }, "The other report does not have this target.")];
-      return [h("h2", null, target.name), ...kernelLists(before, after, other, target, partner)];
+      return [h("h2", null, target.name), ...kernelLists(app, before, after, other, target, partner)];
     });
   return {
     element: h(
@@ -213,7 +233,7 @@ function kernelChanges(before, after, partner) {
   };
 }
 
-function kernelLists(before, after, other, target, partner) {
+function kernelLists(app, before, after, other, target, partner) {
   const { same, changed, lost, made } = kernelDiff(other.kernels, target.kernels, partner);
   const list = (kernels, which) =>
     plain(
@@ -230,6 +250,9 @@ function kernelLists(before, after, other, target, partner) {
       [1, 2, 3],
     );
   const labels = (model, rows) => h("code", null, rows.map((row) => model.eq.label[row]).join(" "));
+  const inserted = insertions(before, after, other, target, partner).map(named),
+    without = lacking([other, target], ["measured"]),
+    insertedColumns = columns(app, "diff", "inserted", { special: CHANGES, without });
   const section = (text, ...children) => h("section", null, h("p", null, text), ...children);
   return [
     h(
@@ -252,6 +275,7 @@ function kernelLists(before, after, other, target, partner) {
           ]),
         [3, 4],
       ),
+    inserted.length > 0 && section(title("diff", "inserted"), plainTable("", insertedColumns, inserted.slice(0, MOST))),
     h(
       "div",
       { class: "columns even" },

@@ -60,6 +60,8 @@ def test_measured_times_have_columns_of_their_own(opened: Callable[..., Any]) ->
     assert "Measured 1 ms · put in by XLA 20 µs" in texts(driver, "summary")[0] and "673 µs" in texts(driver, ".heat")
     driver.execute_script("inspector.set({screen: 'diff'})")
     assert any("here: measured" in row and "−33.3 %" in row for row in texts(driver, "tr"))
+    assert any("here: between kernels" in row and "−80 %" in row for row in texts(driver, "tr"))
+    assert any("here: put in by XLA" in row and "within the spread" in row for row in texts(driver, "tr"))
     assert "train.py:5" in texts(driver, "[role=row]")[1]
     driver = opened(reports.report(), "screen=kernels")
     assert "measured" not in texts(driver, "[role=columnheader]")

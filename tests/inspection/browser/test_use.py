@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.inspection import reports
 from tests.inspection.browser.conftest import press, sample, texts, wait
 from xlamini.inspection.page import framed, page
 
@@ -139,6 +140,13 @@ def test_a_second_report_is_compared(opened: Open, tmp_path: Path) -> None:
     page_file.write_text(page(sample("other")), "utf-8")
     driver.find_element("id", "other-file").send_keys(str(page_file))
     wait(driver, "document.querySelector('.drop').textContent.includes('before.html')")
+
+
+def test_what_xla_put_in_is_compared(opened: Open) -> None:
+    driver = opened(reports.report(), "screen=diff", reports.changed())
+    click(driver, ".body .switch button", 1)
+    assert "copyf32[16,8]newnew 0 → 1new 0 B → 1 KiBno line" in texts(driver, "tr")
+    assert "Put in by XLA" in texts(driver, "section p")
 
 
 FOREIGN = [("not json", "neither a page nor the JSON"), ("[1]", "has no schema"), ('{"schema": 9}', "has schema 9")]

@@ -160,6 +160,7 @@ def test_the_calls_that_took_as_long_as_without_the_profiler_count() -> None:
     assert call is not None
     assert (call.seconds, call.low, call.high, call.count) == (7.0, 6.0, 8.0, 3)
     assert (call.traced, call.kernels, call.around, call.threads) == (6.0, 5.25, 1.75, 2)
+    assert (call.between_high, call.around_low, call.around_high) == pytest.approx((0.0, 0.875 * 7 / 6, 7.75 * 7 / 6))
     assert call.source == (
         "the median of 3 calls, half of which took 6 s to 8 s; it ran 9 times. 5.25 s were in kernels (of which "
         "2.625 s in threads of a pool, which record nothing), on 2 threads, 0 s between them, and 1.75 s before the "

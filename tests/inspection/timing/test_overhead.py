@@ -16,7 +16,8 @@ def call(seconds: float, kernels: dict[str, MeasuredKernel], between: float, aro
     inside = sum(each.seconds for each in kernels.values())
     unseen = sum(each.unseen for each in kernels.values())
     traced = inside + between + around
-    return MeasuredCall(seconds, seconds, seconds, 5, traced, inside, unseen, between, around, 1, "")
+    idle = between, between / 2, between * 2, around, around / 2, around * 2
+    return MeasuredCall(seconds, seconds, seconds, 5, traced, inside, unseen, *idle, 1, "")
 
 
 def test_little_more_is_noise() -> None:
@@ -34,6 +35,8 @@ def test_each_run_gives_up_equal_parts() -> None:
     assert found.kernels + found.between + found.around == pytest.approx(found.seconds)
     assert made["small"][:4] == pytest.approx((9.0, 4.5, 18.0, 2.25)) and made["small"].runs == 9
     assert (made["small"].first, made["small"].last) == pytest.approx((4.5, 2.25))
+    spread = found.between_low, found.between_high, found.around_low, found.around_high
+    assert spread == pytest.approx((2.8, 11.2, 1.2, 4.8))
     assert found.unseen == pytest.approx(7.0) and found.traced == 48.0
 
 

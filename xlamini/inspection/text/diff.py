@@ -30,6 +30,10 @@ def lines(view: View) -> Iterator[str]:
         yield from view.say(f"{state} targets: {', '.join(targets)}") if targets else ()
     yield ""
     yield from view.table("lines", map(_line, found["lines"]))
+    for table, shown_as in (("inserted", _insertion), ("parts", partial(_amounts, family="seconds"))):
+        if rows := [row for row in found[table] if row["target"] in names]:
+            yield ""
+            yield from view.table(table, map(shown_as, rows))
     for kernels in found["kernels"]:
         if kernels["target"] in names:
             yield ""
@@ -39,14 +43,19 @@ def lines(view: View) -> Iterator[str]:
 
 
 def _cost(cost: Item) -> Item:
-    before, after, family = cost["before"], cost["after"], QUANTITIES[cost["quantity"]].family
-    changed = change(before, after) + (", within the spread" if cost["noise"] and before != after else "")
-    return {**cost, "before": shown(before, family), "after": shown(after, family), "change": changed}
+    return _amounts(cost, QUANTITIES[cost["quantity"]].family)
+
+
+def _amounts(row: Item, family: str) -> Item:
+    before, after = row["before"], row["after"]
+    changed = change(before, after) + (", within the spread" if row["noise"] and before != after else "")
+    return {**row, "before": shown(before, family), "after": shown(after, family), "change": changed}
 
 
 def _line(line: Item) -> Item:
     b, a = line["before"] or {}, line["after"] or {}
     return {
+        **line,
         "place": f"{base_name(line['file'])}:{line['line']}" if line["file"] else "no line",
         "state": "new" if not b else "lost" if not a else "",
         **{name: _gain(b, a, name, family) for name, family in _SIZES.items()},
@@ -56,6 +65,11 @@ def _line(line: Item) -> Item:
 
 
 _SIZES = {"flops": "count", "bytes": "bytes", "held": "bytes", "seconds": "seconds"}
+
+
+def _insertion(row: Item) -> Item:
+    runs = [shown((row[side] or {}).get("runs", 0), "count") for side in ("before", "after")]
+    return {**_line(row), "runs": " -> ".join(dict.fromkeys(runs))}
 
 
 def _gain(before: Mapping[str, Any], after: Mapping[str, Any], name: str, family: str) -> str:

@@ -59,9 +59,9 @@ class MeasuredCall(NamedTuple):
     """The seconds of a call by the clock: the median of `count` calls, half of which took `low` to `high`.
 
     Its parts, as seen by the profiler, are the seconds in `kernels`, of which `unseen` in pools of threads that record
-    nothing, those `between` kernels, and those `around` all of them, before the first and after the last. Under the
-    profiler a call took the seconds `traced`. `threads` worked; `source` says all this in words, and how often the
-    function ran.
+    nothing, those `between` kernels, and those `around` all of them, before the first and after the last; `low` and
+    `high` are those of half of the calls. Under the profiler a call took the seconds `traced`. `threads` worked;
+    `source` says all this in words, and how often the function ran.
     """
 
     seconds: float
@@ -72,7 +72,11 @@ class MeasuredCall(NamedTuple):
     kernels: float
     unseen: float
     between: float
+    between_low: float
+    between_high: float
     around: float
+    around_low: float
+    around_high: float
     threads: int
     source: str
 

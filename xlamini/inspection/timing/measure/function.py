@@ -106,19 +106,21 @@ def _copy(x: Any) -> Any:
 def with_times(found: Examined, calls: Sequence[float], ran: str, traced: Sequence[CallShares]) -> Examined:
     """What XLA says of a program, with the times of its calls and of its kernels; `ran` says how often it ran."""
     typical = _nearest(traced, statistics.median(calls))
-    call, kernels = without_overhead(_call_time(calls, typical), _kernel_times(traced, typical))
+    call, kernels = without_overhead(_call_time(calls, traced, typical), _kernel_times(traced, typical))
     timed = tuple(kernel._replace(measured=kernels.get(kernel.name)) for kernel in found.kernels)
     return dataclasses.replace(found, kernels=timed, measured=call._replace(source=_words(call, ran)))
 
 
-def _call_time(calls: Sequence[float], some: Sequence[CallShares]) -> MeasuredCall:
-    """The time of the calls, and its parts on the average of some traced ones."""
+def _call_time(calls: Sequence[float], traced: Sequence[CallShares], some: Sequence[CallShares]) -> MeasuredCall:
+    """The time of the calls, and its parts on the average of some traced ones; their spread is that of all."""
     low, high = _quartiles(calls)
     return MeasuredCall(
         statistics.median(calls), low, high, len(calls),
         _mean(call.seconds for call in some), _mean(sum(run.seconds for run in call.runs) for call in some),
-        _mean(sum(run.unseen for run in call.runs) for call in some), _mean(call.between for call in some),
-        _mean(call.around for call in some), max((call.threads for call in some), default=0), "",
+        _mean(sum(run.unseen for run in call.runs) for call in some),
+        _mean(call.between for call in some), *_quartiles([call.between for call in traced]),
+        _mean(call.around for call in some), *_quartiles([call.around for call in traced]),
+        max((call.threads for call in some), default=0), "",
     )  # fmt: skip
 
 
@@ -177,9 +179,9 @@ def _iterations(runs: Sequence[RunShare]) -> list[float]:
 
 
 def _quartiles(numbers: Sequence[float]) -> tuple[float, float]:
-    """Half of the numbers lie from the first to the second."""
+    """Half of the numbers lie from the first to the second; both are 0 without any."""
     if len(numbers) < 2:
-        return numbers[0], numbers[0]
+        return _mean(numbers), _mean(numbers)
     low, _, high = statistics.quantiles(numbers, n=4, method="inclusive")
     return low, high
 

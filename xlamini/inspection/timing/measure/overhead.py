@@ -36,10 +36,12 @@ def without_overhead(call: MeasuredCall, kernels: Kernels) -> tuple[MeasuredCall
     scale = call.seconds / (found + between * call.between + call.around)
     made = {name: _scaled(kernel, scale * kept[name]) for name, kernel in kernels.items()}
     parts = {name: sum(getattr(kernel, field) for kernel in made.values()) for name, field in _SUMS.items()}
-    return call._replace(between=scale * between * call.between, around=scale * call.around, **parts), made
+    factors = {**dict.fromkeys(_BETWEEN, scale * between), **dict.fromkeys(_AROUND, scale)}
+    return call._replace(**{name: factor * getattr(call, name) for name, factor in factors.items()}, **parts), made
 
 
 _SUMS = {"kernels": "seconds", "unseen": "unseen"}
+_BETWEEN, _AROUND = ([name, f"{name}_low", f"{name}_high"] for name in ("between", "around"))
 
 
 def _kept(seconds: float, taken: float) -> float:
