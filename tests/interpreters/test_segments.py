@@ -1,6 +1,8 @@
 """Calls of deep programs run in segments: how programs are cut, that the numbers stay, donation, callbacks, caches."""
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -301,3 +303,21 @@ def test_debug_nans_finds_the_layer() -> None:
     ws[3]["up"][0, 0] = np.nan
     with xlamini.debug_nans(True), pytest.raises(FloatingPointError, match="encountered in dot_general"):
         xlamini.jit(model)(ws, X)
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("no_cache")  # programs from a cache are known by their kernels alone
+def test_a_profile_counts_calls_and_not_segments(runs: list[Any], tmp_path: Path) -> None:
+    def step(*args: Any) -> Any:
+        return update(*args)
+
+    jitted, args = xlamini.jit(step), (params(DEPTH), X)
+    xlamini.block_until_ready(jitted(*args))
+    with xlamini.profiler.trace() as session:
+        for _ in range(3):
+            xlamini.block_until_ready(jitted(*args))
+    (row,) = (row for row in session.table(by="program").rows if row.name == "jit_step")
+    session.save(tmp_path / "page.json")
+    programs = json.loads((tmp_path / "page.json").read_text("utf-8"))["programs"]
+    assert row.calls == 3 and [it["calls"] for it in programs if it["name"] == row.name] == [3]
+    assert session.table(by="line").rows[0].calls == 3 and len(runs[0].steps) > 3

@@ -27,6 +27,7 @@ from xlamini.inspection.timing.script.record import ScriptRecord
 from xlamini.inspection.timing.script.samples import LIBRARY, PYTHON, FrameSample, Samples, by_line
 from xlamini.inspection.timing.script.transfers import LineTransfers, Transfers
 from xlamini.inspection.timing.script.waits import END, LineWait
+from xlamini.inspection.timing.trace.calls import ProgramCall
 from xlamini.inspection.timing.trace.events import KernelRun, seconds_until_next
 from xlamini.inspection.timing.trace.files import Recording
 from xlamini.inspection.timing.trace.spans import Spans
@@ -185,7 +186,7 @@ class OfKernels(Trace):
 def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
     def kernel(name: str, place: str, *seconds: float) -> TimedKernel:
         devices = {f"device {n}": s for n, s in enumerate(seconds)}
-        return TimedKernel("jit_step", "", name, (), False, place, sum(seconds), 4, 1, devices=devices)
+        return TimedKernel("jit_step", "", name, (), False, place, sum(seconds), 4, frozenset(), devices=devices)
 
     even, skewed = kernel("add", "a.py:1", 1, 1, 1, 1), kernel("dot", "a.py:2", 1, 1, 4, 1)
     waiting = kernel("all-reduce.1", "a.py:3", 3, 3, 0, 3)
@@ -200,7 +201,7 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
 @pytest.mark.parametrize(("fastest", "count"), [(0.5, 1), (0.1, 0)])
 def test_copies_that_others_hold_up_are_no_finding(monkeypatch: pytest.MonkeyPatch, fastest: float, count: int) -> None:
     def kernel(name: str, seconds: float, fastest: float) -> TimedKernel:
-        return TimedKernel("jit_f", "", name, (), False, "a.py:2", seconds, 9, 9, devices={"device 0": fastest})
+        return TimedKernel("jit_f", "", name, (), False, "a.py:2", seconds, 9, frozenset(), devices={"device 0": fastest})
 
     monkeypatch.setattr(programs, "_inserted", lambda kernel: kernel.place if kernel.name == "copy.1" else "")
     trace = OfKernels([kernel("copy.1", 2.0, fastest), kernel("dot.2", 3.0, 1.0)])
@@ -215,7 +216,7 @@ def test_copies_that_others_hold_up_are_no_finding(monkeypatch: pytest.MonkeyPat
 def test_one_of_several_devices_does_all_the_work(choices: int, seconds: list[float], calls: int, count: int) -> None:
     devices = {f"/device:GPU:{n}": s for n, s in enumerate(seconds)}
     program: Any = SimpleNamespace(choices=choices)
-    counts = calls, calls
+    counts = calls, frozenset(ProgramCall("", "jit_step", i, i + 1) for i in range(calls))
     kernel = TimedKernel("jit_step", "", "dot", (), False, "a.py:2", sum(seconds), *counts, program, devices=devices)
     found = list(idle_devices(OfKernels([kernel])))
     assert [(each.share, each.line) for each in found] == [(1.75, "a.py:2")] * count

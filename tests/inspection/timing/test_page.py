@@ -30,9 +30,10 @@ from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.profile import ScriptProfile
 from xlamini.inspection.timing.script.samples import FrameSample
 from xlamini.inspection.timing.script.spans import python_spans
-from xlamini.inspection.timing.trace.calls import ProgramCall, calls_of
-from xlamini.inspection.timing.trace.events import KernelRun
+from xlamini.inspection.timing.trace.calls import ProgramCall, calls_of, segments_of
 from xlamini.inspection.timing.trace.files import Recording
+from xlamini.inspection.timing.trace.runs import KernelRun, Segment
+from xlamini.runtime.execution.executable import SegmentPlace
 
 
 def layer(x: Any) -> Any:
@@ -321,31 +322,41 @@ def runs(*parts: tuple[str, str, float], each: int = 4) -> list[KernelRun]:
     ]
 
 
+def calls(runs: list[KernelRun], places: dict[str, SegmentPlace] | None = None) -> dict[Segment, ProgramCall]:
+    """The calls of programs, given the places of those that are segments by their numbers."""
+    names = {run.of: run.module for run in runs}
+    return calls_of(segments_of(runs), names, {key: places[key[2]] for key in names if places and key[2] in places})
+
+
 def test_a_long_recording_is_cut_to_calls_in_the_middle() -> None:
     all_runs = runs(*(("1", str(i), 100.0 * i) for i in range(400)))
-    found = window(all_runs, {}, most=10)
+    found = window(all_runs, calls(all_runs), most=10)
     assert found.shown == "2 of 400 calls of jit_f; the recording has 1600 runs of kernels"
     assert [run.call for run in found.runs] == ["200"] * 4 + ["201"] * 4
-    assert found.focus == ProgramCall(20_000.0, 20_055.0)
+    assert found.focus == ProgramCall("", "jit_f", 20_000.0, 20_055.0)
     assert (found.start, found.end) == (20_000.0, 20_155.0)
-    whole = window(all_runs, {}, most=1600)
+    whole = window(all_runs, calls(all_runs), most=1600)
     assert whole.shown == "all 1600 runs of kernels, in which jit_f was called 400 times"
     assert len(whole.runs) == 1600
 
 
 def test_a_long_call_is_cut_to_its_beginning() -> None:
-    found = window(runs(("1", "0", 0.0), ("1", "1", 500.0), each=30), {}, most=7)
+    all_runs = runs(("1", "0", 0.0), ("1", "1", 500.0), each=30)
+    found = window(all_runs, calls(all_runs), most=7)
     assert found.shown == "1 of 2 calls of jit_f, cut to 7 of 30 runs of kernels; the recording has 60 runs of kernels"
     assert [run.start for run in found.runs] == [500.0 + 15 * i for i in range(7)]
-    assert found.focus == ProgramCall(500.0, 600.0)
+    assert found.focus == ProgramCall("", "jit_f", 500.0, 600.0)
 
 
 def test_segments_are_one_call_and_other_types_are_another() -> None:
-    """A step of two segments, of which the second runs twice; then the function for another type."""
-    labels = {"1": {"a"}, "2": {"b"}, "7": {"a", "b"}}
-    parts = [("1", "1", 0.0), ("2", "2", 100.0), ("2", "3", 200.0), ("1", "4", 300.0), ("2", "5", 400.0)]
-    found = calls_of(runs(*parts, ("7", "6", 500.0), ("7", "7", 600.0)), labels)
-    assert [(it.start, it.end) for it in found] == [(0.0, 255.0), (300.0, 455.0), (500.0, 555.0), (600.0, 655.0)]
+    """The recording begins within a step of three runs of one segment and one of another; then come other types."""
+    order, other = ((0, 0, 0, last) for last in (1, 1))
+    places = {"1": SegmentPlace(0, order), "2": SegmentPlace(1, order), "7": SegmentPlace(0, other)}
+    parts = [(program, str(i), 100.0 * i) for i, program in enumerate(("2", *("1112" * 2), "7", "1"))]
+    found = dict.fromkeys(calls(runs(*parts), places).values())
+    spans = [(0.0, 55.0), (100.0, 455.0), (500.0, 855.0), (900.0, 955.0), (1000.0, 1055.0)]
+    assert [(it.start, it.end) for it in found] == spans
+    assert len(set(calls(runs(*parts)).values())) == 11
 
 
 @pytest.mark.full

@@ -10,6 +10,7 @@ from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
 from xlamini.inspection.layout import cut
 from xlamini.inspection.timing.skew import Skew
+from xlamini.inspection.timing.trace.calls import ProgramCall
 from xlamini.inspection.timing.trace.events import time_covered
 from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
 from xlamini.inspection.units import shown
@@ -27,7 +28,7 @@ class TimeRow(NamedTuple):
     name: str
     seconds: float
     calls: int
-    """Of the programs that it is in; of a kernel, its runs, which in a loop are more."""
+    """Of programs, in which it ran; of a kernel, its runs, which in a loop are more."""
     share: float
     """Of the time of all kernels; of a device, the share of the time from the first kernel to the last."""
     detail: str
@@ -101,7 +102,7 @@ def _of_devices(trace: Trace) -> list[TimeRow]:
     """The devices in their order: the time in which each was busy, which has its waits in collectives, and was not."""
     rows, waited = list[TimeRow](), {wait.device: wait.waited for wait in Skew(trace).devices}
     for device, runs in trace.devices.items():
-        busy, calls = time_covered(runs), {(run.program, run.call) for run in runs}
+        busy, calls = time_covered(runs), {trace.calls[run.segment] for run in runs}
         idle, waits = (shown(max(seconds, 0.0), "seconds") for seconds in (trace.span - busy, waited.get(device, 0.0)))
         detail = f"idle {idle}; while busy, waited {waits} for others" if waited else f"idle {idle}"
         rows.append(TimeRow(device, busy, len(calls), busy / (trace.span or 1.0), detail))
@@ -109,12 +110,11 @@ def _of_devices(trace: Trace) -> list[TimeRow]:
 
 
 def _count(by: str, kernels: list[TimedKernel]) -> int:
-    """The calls of the programs that the kernels are in, in one of the processes; a kernel by itself has runs."""
-    calls: dict[str, dict[str, int]] = {}
-    for k in kernels:
-        of_process = calls.setdefault(k.process, {})
-        of_process[k.program] = max(of_process.get(k.program, 0), k.calls)
-    return kernels[0].runs if by == "kernel" else max(sum(some.values()) for some in calls.values())
+    """The calls that the kernels ran in, in one of the processes; a kernel by itself has runs."""
+    calls: dict[str, set[ProgramCall]] = {}
+    for kernel in kernels:
+        calls.setdefault(kernel.process, set()).update(kernel.calls)
+    return kernels[0].runs if by == "kernel" else max(map(len, calls.values()))
 
 
 def _line(kernel: TimedKernel) -> str:

@@ -207,6 +207,13 @@ class ProgramOrigin(NamedTuple):
     places: Places
 
 
+class SegmentPlace(NamedTuple):
+    """Which segment of a program an executable is, and the numbers of the segments in the order of a call."""
+
+    number: int
+    order: tuple[int, ...]
+
+
 class CompiledModule:
     """A compiled program, loaded or not, with its analyses.
 
@@ -245,6 +252,7 @@ class CompiledModule:
         "origin",
         "out_avals",
         "out_shardings",
+        "segment",
         "serialized",
         "several",
         "source",
@@ -265,6 +273,7 @@ class CompiledModule:
         self.memory_needed: int | None = None
         self.origin: ProgramOrigin | None = None
         self.source: Callable[[], Any] | None = None
+        self.segment: SegmentPlace | None = None
         self.serialized: bytes | None = None
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         self.in_shardings: list[Any]

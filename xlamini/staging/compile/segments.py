@@ -6,6 +6,7 @@ from typing import Any
 
 from xlamini.core import Equation, Jaxpr
 from xlamini.core.flags.config import under
+from xlamini.runtime.execution.executable import SegmentPlace
 from xlamini.runtime.execution.segmented_program import SegmentedExecutable, SegmentStep
 from xlamini.runtime.meshes.program_placement import input_shardings
 from xlamini.staging.compile.compile_request import CompileRequest
@@ -21,6 +22,9 @@ def compile_segments(program: CompileRequest, compiled: Callable[[CompileRequest
         return [numbers[v] for v in values]
 
     steps = [SegmentStep(made[_segment(eqn)], numbered(eqn.invars), numbered(dead)) for eqn, dead in calls(jaxpr)]
+    order = tuple(list(made).index(_segment(eqn)) for eqn in jaxpr.eqns)
+    for number, executable in enumerate(made.values()):
+        executable.segment = SegmentPlace(number, order)
     shardings = input_shardings(program.device, avals)
     return SegmentedExecutable(steps, numbered(jaxpr.outvars), avals, shardings, frozenset(program.donated))
 

@@ -81,7 +81,7 @@ def idle_devices(trace: Trace) -> Iterator[TimeFinding]:
 def _is_worth_splitting(kernel: TimedKernel) -> bool:
     """Whether a kernel of a line takes long enough in each call; the first call is slower for other reasons."""
     is_of_line = kernel.of is not None and kernel.place not in ("", EAGER)
-    return is_of_line and kernel.calls > 1 and seconds_of(kernel) > _LEAST_CALL * kernel.calls
+    return is_of_line and len(kernel.calls) > 1 and seconds_of(kernel) > _LEAST_CALL * len(kernel.calls)
 
 
 def copied_work(trace: Trace) -> Iterator[TimeFinding]:

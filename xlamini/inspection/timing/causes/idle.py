@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.trace.host import CALL, TO_DEVICE
-from xlamini.inspection.timing.trace.spans import device_calls
 from xlamini.inspection.timing.trace.trace import Trace
 from xlamini.inspection.units import shown
 
@@ -24,7 +23,7 @@ Gap = tuple[float, float]
 
 def idle_between_programs(trace: Trace) -> Iterator[TimeFinding]:
     """No program runs for a large part of a trace of many programs."""
-    busy = device_calls(trace.runs)
+    busy = trace.running
     gaps = sorted(zip(busy.ends, busy.starts[1:], strict=False), key=lambda gap: gap[1] - gap[0])
     usual = sorted(gaps[: -max(len(gaps) // _CHANCE, 1)])
     seconds = sum(end - start for start, end in usual)

@@ -99,7 +99,7 @@ def undonated_arguments(trace: Trace) -> Iterator[TimeFinding]:
     """An argument is copied, as it is changed in place and the caller keeps it."""
     return summed(trace, _undonated, lambda line, kernels: (
         f"{line} changes a part of an argument of {_name(kernels[0])}, {_size(kernels)}, which is copied in each call, "
-        f"{kernels[0].calls} times, as the caller may still read it; donate it: jax.jit(..., donate_argnums=…)"
+        f"{len(kernels[0].calls)} times, as the caller may still read it; donate it: jax.jit(..., donate_argnums=…)"
     ))  # fmt: skip
 
 

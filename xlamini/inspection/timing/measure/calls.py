@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from xlamini.inspection.timing.trace.events import KernelRun, kernel_runs, reading
+from xlamini.inspection.timing.trace.events import kernel_runs, reading
+from xlamini.inspection.timing.trace.runs import KernelRun
 
 CALL = "xlamini: a measured call"
 """The annotation around each call."""
@@ -43,7 +44,10 @@ class ProfiledCall(NamedTuple):
 
 
 def profiled_calls(data: Any, programs: Collection[str], kernels: Collection[str]) -> list[ProfiledCall]:
-    """The calls under annotations in a `ProfileData`, with the runs of these kernels of programs of these names."""
+    """The calls under annotations in a `ProfileData`, with the runs of these kernels of programs of these names.
+
+    A call begins before its first kernel, and ends after its last one, which the runs alone do not tell.
+    """
     events = CallEvents(data)
     own = (run for run in kernel_runs(data) if run.program in programs and run.kernel in kernels)
     runs = list(map(events.pooled, own))

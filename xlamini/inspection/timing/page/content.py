@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import pairwise
@@ -13,7 +14,6 @@ from xlamini.inspection.timing.page.snippets import command, functions_of_progra
 from xlamini.inspection.timing.page.sources import Sources
 from xlamini.inspection.timing.page.window import TimeWindow, window
 from xlamini.inspection.timing.table import UNKNOWN_LINE, TimeRow
-from xlamini.inspection.timing.trace.calls import calls_of, labels_of_programs
 from xlamini.inspection.timing.trace.events import KernelRun
 from xlamini.inspection.timing.trace.host import HostActivity
 from xlamini.inspection.timing.trace.runs import Transfer
@@ -83,7 +83,6 @@ class _Content:
         self.inspections = inspections
         self.report, self.script, self.trace, self.sources = report, script, report.trace, Sources()
         self.rows: dict[str, int] = {}
-        self.labels = labels_of_programs(self.trace.kernels)
         self.found = report.findings() if script is None else script.findings()
 
     def made(self, name: str) -> dict[str, Any]:
@@ -91,14 +90,13 @@ class _Content:
         programs = self.report.table("program").rows
         numbers = {_key(k, k.name): i for i, k in enumerate(kernels)}
         drawn = [run for run in self.trace.runs if _key(run, run.kernel) in numbers]  # and no loops around kernels
-        runs = [run._replace(module=kernels[numbers[_key(run, run.kernel)]].module) for run in drawn]
-        shown = window(runs, self.labels)
+        shown = window(drawn, self.trace.calls)
         return {
             "schema": VERSION, "kind": "profile", "made_with": made_with(), "name": name, "totals": self._totals(),
             "shares": [*self._shares()], "notes": [] if script is None else script.notes(),
             "findings": self._findings(), "compilations": [] if script is None else _compilations(script),
             "lines": lines, "kernels": self._kernels(kernels, {row.name: i for i, row in enumerate(programs)}),
-            "programs": self._programs(programs, runs), "timeline": _timeline(shown, numbers),
+            "programs": self._programs(programs), "timeline": _timeline(shown, numbers),
             "host": self._host(shown), "files": self.sources.content(),
         }  # fmt: skip
 
@@ -162,27 +160,20 @@ class _Content:
             "bytes": [it.bytes for it in seen], **_times(seen, shown.start),
         }  # fmt: skip
 
-    def _programs(self, rows: Sequence[TimeRow], runs: Iterable[KernelRun]) -> list[dict[str, Any]]:
-        functions, by_name = functions_of_programs(), dict[str, list[KernelRun]]()
-        for run in runs:
-            by_name.setdefault(run.module, []).append(run)
-        types = types_of_programs(self.trace._executables, {row.name for row in rows})
-        return [
-            self._program(row, by_name.get(row.name, []), functions.get(row.name), types.get(row.name, []))
-            for row in rows
-        ]
+    def _programs(self, rows: Sequence[TimeRow]) -> list[dict[str, Any]]:
+        functions, parts = functions_of_programs(), Counter(self.trace.calls.values())
+        in_segments = {call.name for call, count in parts.items() if count > 1}  # whose types are not the function's
+        types = types_of_programs(self.trace._executables, {row.name for row in rows} - in_segments)
+        return [self._program(row, functions.get(row.name), types.get(row.name, [])) for row in rows]
 
-    def _program(
-        self, row: TimeRow, runs: Sequence[KernelRun], function: Function | None, types: list[str]
-    ) -> dict[str, Any]:
-        known, calls = {"place": "", "command": None, "snippet": None}, len(calls_of(runs, self.labels))
+    def _program(self, row: TimeRow, function: Function | None, types: list[str]) -> dict[str, Any]:
+        known = {"place": "", "command": None, "snippet": None}
         link, why = self.inspections.get(row.name, LinkedPage(""))
         if function is not None and _place(function) and row.name not in self.trace.of_library:
-            in_segments = calls < len({(run.program, run.call) for run in runs})  # whose types are not the function's
-            shell = command(function, [] if in_segments else types, self.sources)
+            shell = command(function, types, self.sources)
             known = {"place": _place(function), "command": shell, "snippet": snippet(function)}
         of_page = {"page": link or None, "unwritten": why}
-        return {"name": row.name, "calls": calls, "seconds": round(row.seconds, 9), **known, **of_page}
+        return {"name": row.name, "calls": row.calls, "seconds": round(row.seconds, 9), **known, **of_page}
 
 
 def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:
@@ -251,7 +242,7 @@ def _timeline(shown: TimeWindow, numbers: Mapping[tuple[str, str, str], int]) ->
     devices = {name: i for i, name in enumerate(dict.fromkeys(map(_device, runs)))}
     return {
         "shown": shown.shown, "seconds": (shown.end - start) * 1e-9, "devices": list(devices),
-        "focus": [(at - start) * 1e-9 for at in shown.focus],
+        "focus": [(at - start) * 1e-9 for at in (shown.focus.start, shown.focus.end)],
         "kernel": [numbers[_key(run, run.kernel)] for run in runs],
         "device": [devices[_device(run)] for run in runs], **_times(runs, start),
     }  # fmt: skip

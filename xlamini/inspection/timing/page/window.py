@@ -5,8 +5,8 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from xlamini.inspection.timing.trace.calls import ProgramCall, calls_of
-from xlamini.inspection.timing.trace.events import KernelRun
+from xlamini.inspection.timing.trace.calls import ProgramCall
+from xlamini.inspection.timing.trace.runs import KernelRun, Segment
 
 MOST_RUNS = 20_000
 """So many runs take a third of a megabyte on a page."""
@@ -23,16 +23,16 @@ class TimeWindow(NamedTuple):
     """What of the recording it is, in words."""
 
 
-def window(runs: Sequence[KernelRun], labels: Mapping[str, set[str]], most: int = MOST_RUNS) -> TimeWindow:
-    """The runs to draw, at most `most`; `runs` are sorted by their starts, `labels` are the equations of programs.
+def window(runs: Sequence[KernelRun], calls_of: Mapping[Segment, ProgramCall], most: int = MOST_RUNS) -> TimeWindow:
+    """The runs to draw, at most `most`; `runs` are sorted by their starts, `calls_of` has the calls that they are in.
 
     A recording with more of them is cut to whole calls of the program that took longest, from the middle on to both
     sides; a call with more, to its beginning.
     """
     if not runs:
-        return TimeWindow((), 0.0, 0.0, ProgramCall(0.0, 0.0), "no run of a kernel")
-    name, calls = _longest_program(runs, labels)
-    middle = len(calls) // 2
+        return TimeWindow((), 0.0, 0.0, ProgramCall("", "", 0.0, 0.0), "no run of a kernel")
+    calls = _longest_calls(runs, calls_of)
+    name, middle = calls[0].name, len(calls) // 2
     if len(runs) <= most:
         shown = f"all {len(runs)} runs of kernels, in which {name} was called {_times(len(calls))}"
         return TimeWindow(runs, runs[0].start, max(run.end for run in runs), calls[middle], shown)
@@ -42,7 +42,7 @@ def window(runs: Sequence[KernelRun], labels: Mapping[str, set[str]], most: int 
     cut = f", cut to {most} of {len(some)} runs of kernels" if len(some) > most else ""
     kept = some[:most]
     end = max(run.end for run in kept)
-    focus = calls[middle] if not cut else ProgramCall(kept[0].start, end)
+    focus = calls[middle] if not cut else calls[middle]._replace(start=kept[0].start, end=end)
     return TimeWindow(kept, kept[0].start, end, focus, f"{of}{cut}; the recording has {len(runs)} runs of kernels")
 
 
@@ -50,13 +50,14 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _longest_program(runs: Sequence[KernelRun], labels: Mapping[str, set[str]]) -> tuple[str, list[ProgramCall]]:
-    """The name of the program whose kernels took longest, and its calls."""
-    programs: dict[str, list[KernelRun]] = {}
+def _longest_calls(runs: Sequence[KernelRun], calls_of: Mapping[Segment, ProgramCall]) -> list[ProgramCall]:
+    """The calls of the program whose kernels took longest in a process."""
+    programs: dict[tuple[str, str], dict[ProgramCall, float]] = {}
     for run in runs:
-        programs.setdefault(run.module, []).append(run)
-    name, some = max(programs.items(), key=lambda item: sum(run.end - run.start for run in item[1]))
-    return name, calls_of(some, labels)
+        call = calls_of[run.segment]
+        calls = programs.setdefault((call.process, call.name), {})
+        calls[call] = calls.get(call, 0.0) + run.end - run.start
+    return [*max(programs.values(), key=lambda calls: sum(calls.values()))]
 
 
 def _widened(calls: Sequence[ProgramCall], middle: int, starts: Sequence[float], most: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import END, HostWaits, LineWait
 from xlamini.inspection.timing.table import TimeTable
 from xlamini.inspection.timing.trace.host import HostActivity
-from xlamini.inspection.timing.trace.spans import Spans, device_calls
+from xlamini.inspection.timing.trace.spans import Spans
 from xlamini.staging.compile.ledger import Compilation, Compilations
 
 CALLS = "calls"
@@ -82,7 +82,7 @@ class ScriptRecord:
     @cached_property
     def device(self) -> Spans:
         """When programs ran on a device, in seconds from the beginning of its recording."""
-        return device_calls(self.report.trace.runs)
+        return self.report.trace.running
 
     @cached_property
     def samples(self) -> list[FrameSample]:

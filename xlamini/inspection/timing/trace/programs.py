@@ -12,6 +12,7 @@ from xlamini.inspection.timing.trace.numbers import program_number
 from xlamini.inspection.xla.hlo import BODIES, HloComputation, Module
 from xlamini.inspection.xla.labels import Labelling, Labels
 from xlamini.lowering.module import identifier
+from xlamini.runtime.execution.executable import SegmentPlace
 from xlamini.runtime.hlo.instructions import Instruction
 from xlamini.staging.compile.ledger import compilations
 
@@ -27,6 +28,7 @@ class TracedProgram:
 
     module: Module
     in_shardings: Sequence[Any]
+    segment: SegmentPlace | None
     choices: int
     source: Any
     """What the process made it from; None if that is gone, or it is part of a program."""
@@ -34,6 +36,7 @@ class TracedProgram:
     def __init__(self, text: str, executable: Any = None):
         self.module, self._origin = Module(text), executable and executable.origin
         self.in_shardings = executable.in_shardings if executable else ()
+        self.segment = executable.segment if executable else None
         self.choices = _choices(executable) if executable else 0
         self.source = executable.source() if executable and executable.source else None
         self._labelling = Labelling(self.module)

@@ -3,6 +3,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+Program = tuple[str, str, str]
+"""What a trace knows a program by: the process, the name of its module, and its number."""
+Segment = tuple[Program, str]
+"""A program, and the number of a call of it."""
+
 
 class KernelRun(NamedTuple):
     """One run of a kernel. `program` is the name of its `module` with a number, `jit_step(3)`, as XLA writes it.
@@ -24,6 +29,14 @@ class KernelRun(NamedTuple):
     @property
     def seconds(self) -> float:
         return (self.end - self.start) * 1e-9
+
+    @property
+    def of(self) -> Program:
+        return self.process, self.module, self.program
+
+    @property
+    def segment(self) -> Segment:
+        return self.of, self.call
 
 
 class Transfer(NamedTuple):

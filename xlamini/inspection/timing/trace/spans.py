@@ -4,8 +4,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from xlamini.inspection.timing.trace.runs import KernelRun
-
 
 class Spans:
     """Times in which something went on, merged: whether a moment is in one, and after how many of them."""
@@ -33,13 +31,3 @@ class Spans:
     @property
     def seconds(self) -> float:
         return sum(self.ends) - sum(self.starts)
-
-
-def device_calls(runs: Iterable[KernelRun]) -> Spans:
-    """When programs ran on some device, each from its first kernel to its last, in seconds."""
-    found: dict[tuple[str, str, str], tuple[float, float]] = {}
-    for run in runs:
-        key = run.program, run.call, run.device
-        start, end = found.get(key, (run.start, run.end))
-        found[key] = min(start, run.start), max(end, run.end)
-    return Spans((start * 1e-9, end * 1e-9) for start, end in found.values())

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
+from xlamini.inspection.timing.trace.calls import ProgramCall, calls_of, segments_of
 from xlamini.inspection.timing.trace.events import (
     TraceEvents,
     recorded,
@@ -15,14 +16,16 @@ from xlamini.inspection.timing.trace.events import (
 from xlamini.inspection.timing.trace.files import Recording
 from xlamini.inspection.timing.trace.host import HostActivity
 from xlamini.inspection.timing.trace.programs import TracedProgram, TracedPrograms
-from xlamini.inspection.timing.trace.runs import KernelRun, Transfer
+from xlamini.inspection.timing.trace.runs import KernelRun, Program, Segment, Transfer
+from xlamini.inspection.timing.trace.spans import Spans
+from xlamini.runtime.execution.executable import SegmentPlace
 
 _Event = TypeVar("_Event", KernelRun, Transfer)
 EAGER = "operations outside of jit"
 
 
 class TimedKernel(NamedTuple):
-    """A kernel of a program in a trace, with the time of its runs in seconds, and the calls of the program."""
+    """A kernel of a program in a trace, with the time of its runs in seconds, and the calls that it ran in."""
 
     module: str
     program: str
@@ -32,7 +35,7 @@ class TimedKernel(NamedTuple):
     place: str
     seconds: float
     runs: int
-    calls: int
+    calls: frozenset[ProgramCall]
     of: TracedProgram | None = None
     """The program that it is in, where the process has it."""
     or_places: tuple[str, ...] = ()
@@ -95,12 +98,37 @@ class Trace:
         return {" ".join(filter(None, key)): found[key] for key in order}
 
     @cached_property
-    def programs(self) -> dict[tuple[str, str, str], list[TracedProgram]]:
-        """The programs by process, module and name; several where they cannot be told apart."""
-        kernels: dict[tuple[str, str, str], set[str]] = {}
+    def _ran(self) -> dict[Program, dict[str, list[KernelRun]]]:
+        """The runs by program and kernel."""
+        found: dict[Program, dict[str, list[KernelRun]]] = {}
         for run in self.runs:
-            kernels.setdefault((run.process, run.module, run.program), set()).add(run.kernel)
-        return {key: self._sources[key[0]].find(*key[1:], names) for key, names in kernels.items()}
+            found.setdefault(run.of, {}).setdefault(run.kernel, []).append(run)
+        return found
+
+    @cached_property
+    def programs(self) -> dict[Program, list[TracedProgram]]:
+        """The programs that ran; several where they cannot be told apart, none where the process no longer had it."""
+        return {key: self._sources[key[0]].find(*key[1:], kernels) for key, kernels in self._ran.items()}
+
+    @cached_property
+    def segments(self) -> dict[Segment, tuple[float, float]]:
+        """When each segment of a call began and ended, in nanoseconds, in the order in which they began."""
+        return segments_of(self.runs)
+
+    @cached_property
+    def running(self) -> Spans:
+        """When programs ran on a device, in seconds from the beginning of the recording."""
+        return Spans((start * 1e-9, end * 1e-9) for start, end in self.segments.values())
+
+    @cached_property
+    def calls(self) -> dict[Segment, ProgramCall]:
+        """The call that each segment is in."""
+        names, places = dict[Program, str](), dict[Program, SegmentPlace]()
+        for key, programs in self.programs.items():
+            names[key] = " or ".join(dict.fromkeys(each.name(key[1]) for each in programs)) or key[1]
+            if place := next((each.segment for each in programs if each.segment is not None), None):
+                places[key] = place
+        return calls_of(self.segments, names, places)
 
     @cached_property
     def _sources(self) -> dict[str, TracedPrograms]:
@@ -109,16 +137,26 @@ class Trace:
     @cached_property
     def kernels(self) -> list[TimedKernel]:
         """The kernels, each with the time of all its runs."""
-        by_program: dict[tuple[str, str, str], dict[str, list[KernelRun]]] = {}
-        for run in self.runs:
-            by_program.setdefault((run.process, run.module, run.program), {}).setdefault(run.kernel, []).append(run)
         found: list[TimedKernel] = []
-        for key, kernels in by_program.items():
-            programs, shared = self.programs[key], key[1] in self.of_library
+        for key, kernels in self._ran.items():
+            programs = self.programs[key]
             own = {name: some for name, some in kernels.items() if not _is_body(programs, name)}
             lasting = seconds_until_next(run for some in own.values() for run in some)
-            found += [_timed(programs, some, shared, lasting[name]) for name, some in own.items()]
+            found += [self._timed(programs, some, lasting[name]) for name, some in own.items()]
         return found
+
+    def _timed(self, programs: Sequence[TracedProgram], runs: list[KernelRun], lasting: float) -> TimedKernel:
+        run, calls = runs[0], frozenset(self.calls[run.segment] for run in runs)
+        name = run.kernel
+        programs = sorted((each for each in programs if each.knows([name])), key=lambda each: each.place(name))
+        first = programs[0] if programs else None
+        known = (first.labels(name), first.is_inserted(name)) if first is not None else ((), False)
+        own = [EAGER] if run.module in self.of_library else (each.place(name) for each in programs)
+        place, *others = [*dict.fromkeys(filter(None, own))] or [""]
+        return TimedKernel(
+            self.calls[run.segment].name, run.program, name, *known, place, sum(run.seconds for run in runs),
+            len(runs), calls, first, tuple(others), lasting, _by_device(runs), run.process,
+        )  # fmt: skip
 
     def program(self, module: str, kernel: str) -> TracedProgram | None:
         """A program of this name with this kernel; None if none is known."""
@@ -166,19 +204,6 @@ def _is_body(programs: Sequence[TracedProgram], name: str) -> bool:
     if not programs:
         return name.split(".")[0] in ("while", "conditional", "call")
     return any(program.is_body(name) for program in programs)
-
-
-def _timed(programs: Sequence[TracedProgram], runs: list[KernelRun], shared: bool, lasting: float) -> TimedKernel:
-    module, identity, name, process = runs[0].module, runs[0].program, runs[0].kernel, runs[0].process
-    programs = sorted((each for each in programs if each.knows([name])), key=lambda each: each.place(name))
-    first = programs[0] if programs else None
-    known = (first.labels(name), first.is_inserted(name)) if first is not None else ((), False)
-    places = [EAGER] if shared else [*dict.fromkeys(filter(None, (each.place(name) for each in programs)))]
-    names = " or ".join(dict.fromkeys(each.name(module) for each in programs)) or module
-    return TimedKernel(
-        names, identity, name, *known, places[0] if places else "", sum(run.seconds for run in runs), len(runs),
-        len({run.call for run in runs}), first, tuple(places[1:]), lasting, _by_device(runs), process,
-    )  # fmt: skip
 
 
 def _by_device(runs: list[KernelRun]) -> dict[str, float]:
