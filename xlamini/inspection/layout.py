@@ -32,6 +32,19 @@ def columns(
     return [cut(_line(row, widths, aligned), width) for row in table]
 
 
+def table(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    most: int,
+    right: Sequence[int] = (),
+    width: int | None = None,
+    hint: str = "",
+) -> list[str]:
+    """The lines of a table of the first rows, at most so many, and one that says how many more there are."""
+    more = len(rows) - most
+    return [*columns(head, rows[:most], right, width), *([f"… and {more} more{hint}"] if more > 0 else ())]
+
+
 def _narrowed(widths: Sequence[int], room: int) -> list[int]:
     """Widths whose sum fits the room if it can: first the last is made narrower, then the widest."""
     found = [*widths]

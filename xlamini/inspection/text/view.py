@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
+from xlamini.inspection import layout
 from xlamini.inspection.equations import Report, place_of
-from xlamini.inspection.layout import columns, wrapped
+from xlamini.inspection.layout import wrapped
 from xlamini.inspection.quantities import Target, why_unknown
 from xlamini.inspection.units import FAMILIES, UNKNOWN, shown
 
@@ -33,10 +34,9 @@ class View(NamedTuple):
         if not rows:
             return self.say(table["none"]) if "none" in table else []
         aligned = [i for i, column in enumerate(_columns(table)) if column.get("unit") in NUMBERS]
-        lines = columns(head, rows[: self.limit], aligned, self.width)
-        more = len(rows) - self.limit
-        above = [table["title"]] if "title" in table else []
-        return [*above, *lines, *([f"… and {more} more; limit={len(rows)} shows all"] if more > 0 else ())]
+        hint = f"; limit={len(rows)} shows all"
+        lines = layout.table(head, rows, self.limit, aligned, self.width, hint)
+        return [*([table["title"]] if "title" in table else ()), *lines]
 
     def cells(self, name: str, items: Iterable[Item], target: Target | None = None) -> list[list[str]]:
         """The head of a table of the screen, then its rows in their order; `target` has the kernels that they name."""

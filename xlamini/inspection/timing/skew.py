@@ -5,7 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from xlamini.core.console import printable
-from xlamini.inspection.layout import cut
+from xlamini.inspection.layout import plain, table
 from xlamini.inspection.timing.arrivals import Arrival, Kernel, arrivals
 from xlamini.inspection.timing.trace.trace import Trace
 from xlamini.inspection.units import shown
@@ -79,14 +79,13 @@ class Skew:
     def __str__(self) -> str:
         if not self.rows:
             return "The trace has no collective of several devices."
-        rows = [f"{shown(r.seconds, 'seconds'):>9} {r.runs:>6}  {_described(r)}" for r in self.rows[:_ROWS]]
+        rows = [[shown(row.seconds, "seconds"), str(row.runs), _described(row)] for row in self.rows]
         waits = [
-            f"{shown(w.waited, 'seconds'):>9} {shown(w.held_up, 'seconds'):>9} {w.last:>6}  {w.device}"
-            for w in self.devices[:_ROWS]
+            [shown(w.waited, "seconds"), shown(w.held_up, "seconds"), str(w.last), w.device] for w in self.devices
         ]
-        head = f"{'skew':>9} {'runs':>6}  collective", f"{'waited':>9} {'held up':>9} {'last':>6}  device"
-        lines = [head[0], *rows, self._summary(), "", head[1], *waits]
-        return printable("\n".join(cut(line, _WIDTH) for line in lines))
+        skews = table(["skew", "runs", "collective"], rows, _ROWS, range(2), _WIDTH)
+        waited = table(["waited", "held up", "last", "device"], waits, _ROWS, range(3), _WIDTH)
+        return printable("\n".join([*skews, plain(self._summary()), "", *waited]))
 
     __repr__ = __str__
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from xlamini.core.console import printable
 from xlamini.core.flags.environment_variables import near
-from xlamini.inspection.layout import cut
+from xlamini.inspection.layout import table
 from xlamini.inspection.timing.skew import Skew
 from xlamini.inspection.timing.trace.calls import ProgramCall
 from xlamini.inspection.timing.trace.events import time_covered
@@ -58,10 +58,8 @@ class TimeTable:
     def __str__(self) -> str:
         if not self.rows:
             return "The trace has no run of a kernel."
-        head = f"{'time':>9} {'share':>6} {_COUNTS.get(self.by, 'calls'):>6} {'each':>9}  {self.by}"
-        rows = [_shown(row) for row in self.rows[:_ROWS]]
-        more = [f"… and {len(self.rows) - _ROWS} more"] if len(self.rows) > _ROWS else []
-        return printable("\n".join(cut(line, _WIDTH) for line in [head, *rows, *more, self._summary()]))
+        head = "time", "share", _COUNTS.get(self.by, "calls"), "each", self.by
+        return printable("\n".join([*table(head, [*map(_cells, self.rows)], _ROWS, range(4), _WIDTH), self._summary()]))
 
     __repr__ = __str__
 
@@ -74,9 +72,9 @@ class TimeTable:
         )
 
 
-def _shown(row: TimeRow) -> str:
+def _cells(row: TimeRow) -> list[str]:
     time, each = (shown(seconds, "seconds") for seconds in (row.seconds, row.seconds / row.calls))
-    return f"{time:>9} {row.share:>6.1%} {row.calls:>6} {each:>9}  {row.name}  {row.detail}".rstrip()
+    return [time, f"{row.share:.1%}", str(row.calls), each, f"{row.name}  {row.detail}".rstrip()]
 
 
 def time_table(trace: Trace, by: str = "line") -> TimeTable:

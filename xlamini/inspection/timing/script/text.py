@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xlamini.core.console import printable
-from xlamini.inspection.layout import columns, ending
+from xlamini.inspection.layout import columns, ending, table
 from xlamini.inspection.timing.causes.finding import known_as
 from xlamini.inspection.timing.causes.findings import TimeFindings
 from xlamini.inspection.timing.script.record import ScriptRecord
@@ -39,9 +39,8 @@ def _shares(found: ScriptRecord) -> str:
 
 def _table(title: str, head: Sequence[str], rows: list[list[str]], right: Sequence[int] = (0, 1)) -> str:
     """A table with the first rows, whose last cells are lines; "" without any."""
-    cut = [[*row[:-1], ending(row[-1], _WIDTH)] for row in rows[:_ROWS]]
-    more = [f"… and {len(rows) - _ROWS} more"] if len(rows) > _ROWS else []
-    return "\n".join([title, *columns([*head], cut, right), *more]) if rows else ""
+    cut = [[*row[:-1], ending(row[-1], _WIDTH)] for row in rows]
+    return "\n".join([title, *table(head, cut, _ROWS, right)]) if rows else ""
 
 
 def _compilations(found: ScriptRecord) -> str:
