@@ -39,14 +39,18 @@ class KeptStacks(NamedTuple):
 
 def kept_by_loops(trace: Trace) -> Iterator[TimeFinding]:
     """A loop keeps intermediates of all its steps for the backward pass."""
-    programs = {id(kernel.of): kernel.of for kernel in trace.kernels if kernel.of is not None}
-    for program in programs.values():
-        own = [kernel for kernel in trace.kernels if kernel.of is program]
-        for stacks in filter(lambda each: each.is_too_much, stacks_of(program)):
-            kernels = [kernel for kernel in own if moves_stack(kernel, stacks)]
+    for program, found in too_much_kept(trace).items():
+        for stacks in found:
+            kernels = [kernel for kernel in trace.kernels if kernel.of is program and moves_stack(kernel, stacks)]
             if kernels:
                 line = max(kernels, key=seconds_of).place
                 yield TimeFinding(sum(map(seconds_of, kernels)), _keeps(line, stacks), line)
+
+
+def too_much_kept(trace: Trace) -> dict[TracedProgram, list[KeptStacks]]:
+    """What the loops of each program keep too much of."""
+    programs = dict.fromkeys(kernel.of for kernel in trace.kernels if kernel.of is not None)
+    return {program: [stacks for stacks in stacks_of(program) if stacks.is_too_much] for program in programs}
 
 
 def _keeps(line: str, stacks: KeptStacks) -> str:
@@ -99,9 +103,3 @@ def moves_stack(kernel: TimedKernel, stacks: KeptStacks) -> bool:
     if found and found[0].around.name == stacks.body:
         return any(part.each.opcode == "dynamic-update-slice" for part in found)
     return bool(found) and found[0].each.type in stacks.types
-
-
-def moves_kept(kernel: TimedKernel) -> bool:
-    """Whether a kernel moves what a loop keeps too much of."""
-    found = stacks_of(kernel.of) if kernel.of is not None else ()
-    return any(stacks.is_too_much and moves_stack(kernel, stacks) for stacks in found)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 
 from xlamini.inspection.timing.causes.finding import TimeFinding
-from xlamini.inspection.timing.causes.loops import moves_kept
+from xlamini.inspection.timing.causes.loops import moves_stack, too_much_kept
 from xlamini.inspection.timing.causes.parts import MOVES, KernelPart, is_on_cpu, parts, summed
 from xlamini.inspection.timing.causes.products import line_of_transposed
 from xlamini.inspection.timing.trace.trace import TimedKernel, Trace
@@ -159,12 +159,18 @@ def inserted_copies(trace: Trace) -> Iterator[TimeFinding]:
 
     They are short, so that other programs of the machine hold them up for longer than they take: the fastest runs tell.
     """
+    kept = too_much_kept(trace)
+
+    def line_of(kernel: TimedKernel) -> str:
+        stacks = kept[kernel.of] if kernel.of is not None else ()
+        return "" if any(moves_stack(kernel, each) for each in stacks) else _inserted(kernel)
+
     fastest: dict[str, float] = {}
     for kernel in trace.kernels:
-        line = _inserted(kernel)
+        line = line_of(kernel)
         fastest[line] = fastest.get(line, 0.0) + sum(kernel.devices.values())
     much = _MUCH * sum(fastest.values())
-    found = summed(trace, _inserted, lambda line, kernels: (
+    found = summed(trace, line_of, lambda line, kernels: (
         f"the compiler puts {len(kernels)} copies in at {line} ({', '.join(k.name for k in kernels[:3])}); "
         "xlamini.inspect shows which values they move: what two lines read in different orders, or change and keep"
     ))  # fmt: skip
@@ -174,7 +180,7 @@ def inserted_copies(trace: Trace) -> Iterator[TimeFinding]:
 def _inserted(kernel: TimedKernel) -> str:
     part = next(parts(kernel), None)
     is_copy = part is not None and kernel.is_inserted and part.each.opcode in ("copy", "transpose")
-    has_reason = is_copy and (_undonated(kernel) or line_of_transposed(kernel) or moves_kept(kernel))
+    has_reason = is_copy and (_undonated(kernel) or line_of_transposed(kernel))
     return kernel.place if is_copy and not has_reason else ""
 
 
