@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from xlamini.core.errors.frames import own_files
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.samples import COMPILING, LIBRARY, PYTHON, FrameSample, by_line
 from xlamini.inspection.timing.script.spans import LineSpan, python_spans
@@ -16,7 +17,7 @@ from xlamini.inspection.timing.script.waits import END, HostWaits, LineWait
 from xlamini.inspection.timing.table import TimeTable
 from xlamini.inspection.timing.trace.host import HostActivity
 from xlamini.inspection.timing.trace.spans import Spans
-from xlamini.staging.compile.ledger import Compilation, Compilations
+from xlamini.staging.compile.ledger import Compilation, Compilations, Function
 
 CALLS = "calls"
 """What a thread does that calls a jitted function of the user's, which begins its program."""
@@ -166,3 +167,15 @@ def _divided(sample: FrameSample, share: float) -> list[FrameSample]:
         return [sample]
     own, call = sample.seconds * (1 - share), sample.seconds * share
     return [sample._replace(seconds=own), sample._replace(seconds=call, does=CALLS)]
+
+
+def place(line: str) -> str:
+    """`file:line` of `file:line (function)`."""
+    return line.partition(" (")[0]
+
+
+def known_as(function: Function, entry: Compilation) -> tuple[str, str]:
+    """The name and line by which the user knows a function: of the library's own, the line that called it."""
+    if own_files[function.file]:
+        return f"{function.name} ({place(entry.where)})", place(entry.where)
+    return str(function), f"{function.file}:{function.line}"

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from xlamini.core.console import printable
 from xlamini.inspection.layout import columns, ending, table
-from xlamini.inspection.timing.causes.finding import known_as
 from xlamini.inspection.timing.causes.findings import TimeFindings
-from xlamini.inspection.timing.script.record import ScriptRecord
+from xlamini.inspection.timing.script.record import ScriptRecord, known_as
 from xlamini.inspection.timing.script.samples import by_line
 from xlamini.inspection.units import shown
 from xlamini.staging.compile.ledger import Compilations, Function
