@@ -100,6 +100,20 @@ class ScriptProfile:
         if os.getpid() != self._process or self._has_ended:
             return
         self._has_ended = True
+        cpu = self._stop()
+        self.compiled = Compilations(list(compilations())[self._known :])
+        report = self._session._report("profile")
+        if said := recorded(report.trace.recordings[0].data)[0]:  # more precisely than this thread knows
+            self._began = self._epoch + said * 1e-9
+        self.recorded = ScriptRecord(
+            self.wall, self.compiled, self.waits, self.transfers, self._samples.found, report, self.is_whole,
+            self._began, self._programs, cpu,
+        )  # fmt: skip
+        self.kernels: TimeTable = self.recorded.lines
+        self._on_end(self)
+
+    def _stop(self) -> float:
+        """Stop recording, when what the script has begun is done; the seconds of CPU that it took."""
         if self._record in at_start.waiting:
             at_start.waiting.remove(self._record)
             self._record()
@@ -113,16 +127,7 @@ class ScriptProfile:
         self.is_whole = self._session.is_running
         self._stack.close()
         self.is_whole = self.is_whole and not self.is_late  # which a thread may have said meanwhile
-        self.compiled = Compilations(list(compilations())[self._known :])
-        report = self._session._report("profile")
-        if said := recorded(report.trace.recordings[0].data)[0]:  # more precisely than this thread knows
-            self._began = self._epoch + said * 1e-9
-        self.recorded = ScriptRecord(
-            self.wall, self.compiled, self.waits, self.transfers, self._samples.found, report, self.is_whole,
-            self._began, self._programs, cpu,
-        )  # fmt: skip
-        self.kernels: TimeTable = self.recorded.lines
-        self._on_end(self)
+        return cpu
 
     def _record(self) -> None:
         """Begin to record kernels."""
