@@ -5,13 +5,12 @@ order. Where a recording has been read from a file, each is a call of its own.
 """
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from xlamini.inspection.timing.trace.runs import KernelRun, Program, Segment
 from xlamini.runtime.execution.executable import SegmentPlace
 
-_Times = Mapping[Segment, tuple[float, float]]
 
 class ProgramCall(NamedTuple):
     """When a call of the program of a name began and ended, in nanoseconds."""
@@ -32,30 +31,29 @@ def segments_of(runs: Iterable[KernelRun]) -> dict[Segment, tuple[float, float]]
 
 
 def calls_of(
-    segments: _Times, names: Mapping[Program, str], places: Mapping[Program, SegmentPlace]
+    segments: Mapping[Segment, tuple[float, float]],
+    names: Mapping[Program, str],
+    places: Mapping[Program, SegmentPlace],
 ) -> dict[Segment, ProgramCall]:
     """The call that each segment is in, given the names of the programs, and the places of those that are parts."""
-    calls: list[list[Segment]] = []
     last: dict[tuple[str, str], list[Segment]] = {}
+    parts: list[tuple[str, str, list[Segment]]] = []
     for segment in segments:
-        program, _ = segment
-        name = program[0], names[program]
-        if name in last and _goes_on([part for part, _ in last[name]], program, places):
-            last[name].append(segment)
-        else:
-            last[name] = [segment]
-            calls.append(last[name])
-    return {part: call for parts in calls for call in [_call(parts, segments, names)] for part in parts}
+        name = segment[0][0], names[segment[0]]
+        if not _goes_on([places.get(program) for program, _ in (*last.get(name, ()), segment)]):
+            last[name] = []
+            parts.append((*name, last[name]))
+        last[name].append(segment)
+    return {
+        segment: call
+        for process, name, some in parts
+        for call in [ProgramCall(process, name, segments[some[0]][0], max(segments[part][1] for part in some))]
+        for segment in some
+    }
 
 
-def _goes_on(begun: list[Program], program: Program, places: Mapping[Program, SegmentPlace]) -> bool:
-    """Whether a program is the next part of a call."""
-    first, place = places.get(begun[0]), places.get(program)
-    if first is None or place is None or first.order is not place.order or first.number != first.order[0]:
-        return False
-    return place.order[len(begun) : len(begun) + 1] == (place.number,)
-
-
-def _call(parts: list[Segment], segments: _Times, names: Mapping[Program, str]) -> ProgramCall:
-    (program, _), end = parts[0], max(segments[part][1] for part in parts)
-    return ProgramCall(program[0], names[program], segments[parts[0]][0], end)
+def _goes_on(places: Sequence[SegmentPlace | None]) -> bool:
+    """Whether the last of these is the next part of a call that the others have begun."""
+    order = () if places[-1] is None else places[-1].order
+    own = [place.number for place in places if place is not None and place.order is order]
+    return 1 < len(places) == len(own) and tuple(own) == order[: len(own)]
