@@ -201,7 +201,8 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
 @pytest.mark.parametrize(("fastest", "count"), [(0.5, 1), (0.1, 0)])
 def test_copies_that_others_hold_up_are_no_finding(monkeypatch: pytest.MonkeyPatch, fastest: float, count: int) -> None:
     def kernel(name: str, seconds: float, fastest: float) -> TimedKernel:
-        return TimedKernel("jit_f", "", name, (), False, "a.py:2", seconds, 9, frozenset(), devices={"device 0": fastest})
+        devices = {"device 0": fastest}
+        return TimedKernel("jit_f", "", name, (), False, "a.py:2", seconds, 9, frozenset(), devices=devices)
 
     monkeypatch.setattr(programs, "_inserted", lambda kernel: kernel.place if kernel.name == "copy.1" else "")
     trace = OfKernels([kernel("copy.1", 2.0, fastest), kernel("dot.2", 3.0, 1.0)])
