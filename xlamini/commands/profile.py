@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import os
 import sys
 from collections.abc import Sequence
 
@@ -39,10 +40,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     answer_jax()
     inspects = options.page is not None and options.page.endswith(".html")
     profile = ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page), inspects)
-    atexit.register(profile.end)  # which comes after the script's own handlers, as they are registered later
+    atexit.register(_end, profile)  # which comes after the script's own handlers, as they are registered later
     profile.__enter__()
     run_program(options)
     return 0
+
+
+def _end(profile: ScriptProfile) -> None:
+    try:
+        profile.end()
+    except KeyboardInterrupt:  # a second one: nobody wants to wait for the report
+        print("The report was interrupted.", file=sys.stderr)
 
 
 def _report(profile: ScriptProfile, page: str | None) -> None:
@@ -64,11 +72,13 @@ def _read(command: argparse.ArgumentParser, options: argparse.Namespace) -> int:
 
 
 def _check(command: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """Refuse no steps, and a page of another ending, before the script runs."""
+    """Refuse no steps or seconds, and a page of another ending, before the script runs."""
     if options.steps is not None and options.steps < 1:
         command.error(f"--steps must be 1 or more, got {options.steps}")
+    if not options.seconds > 0:
+        command.error(f"--seconds must be more than 0, got {options.seconds:g}")
     try:
-        _ = options.page and checked_path(options.page)
+        options.page = options.page and os.path.abspath(checked_path(options.page))  # the script may change the folder
     except ValueError as error:
         command.error(str(error))
 

@@ -232,5 +232,5 @@ def _add_memory_kinds(mlir: Any, each: Sequence[dict[str, Any]], avals: Avals) -
 
 
 def identifier(name: str) -> str:
-    """A name with all characters replaced that MLIR would quote."""
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in name)
+    """A name with all characters replaced that MLIR would quote, or of which XLA would replace each byte."""
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in name)

@@ -1,6 +1,7 @@
 """Scripts with one planted cause each, which `python -m xlamini profile` finds first, and clean ones without any."""
 from __future__ import annotations
 
+import linecache
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import xlamini
 from tests.inspection.timing.planes import Planes, recording
 from xlamini import numpy as jnp
 from xlamini.inspection.timing.causes import programs
-from xlamini.inspection.timing.causes.devices import idle_devices, slow_device
+from xlamini.inspection.timing.causes.devices import copied_work, idle_devices, slow_device
 from xlamini.inspection.timing.causes.finding import TimeFinding
 from xlamini.inspection.timing.causes.findings import worthwhile
 from xlamini.inspection.timing.causes.programs import inserted_copies
@@ -198,6 +199,17 @@ def test_a_device_with_more_to_do_is_named_with_its_line() -> None:
     assert (held_up.share, held_up.text) == (9.0, found.text)
 
 
+@pytest.mark.parametrize(("size", "copied", "slow"), [(1, 0, 0), (2, 1, 1)])
+def test_calls_on_one_device_each_are_of_no_common_work(size: int, copied: int, slow: int) -> None:
+    """Independent models, one a device, may have one program, and one of them more steps."""
+    sharding = SimpleNamespace(is_fully_replicated=True, device_set={*range(size)})
+    program: Any = SimpleNamespace(in_shardings=[sharding], inside=lambda name: [])
+    devices = {"device 0": 3.0, "device 1": 1.0}
+    kernel = TimedKernel("jit_f", "", "dot", (), False, "a.py:2", 4.0, 4, frozenset(), program, devices=devices)
+    found = [[*cause(OfKernels([kernel]))] for cause in (copied_work, slow_device)]
+    assert [*map(len, found)] == [copied, slow]
+
+
 @pytest.mark.parametrize(("fastest", "count"), [(0.5, 1), (0.1, 0)])
 def test_copies_that_others_hold_up_are_no_finding(monkeypatch: pytest.MonkeyPatch, fastest: float, count: int) -> None:
     def kernel(name: str, seconds: float, fastest: float) -> TimedKernel:
@@ -253,6 +265,20 @@ def steps(count: int, host: str, length: int, busy: int = 100) -> Planes:
         },
         "/host:CPU": {"python": [(host, start + busy, length, {}) for start in starts]},
     }
+
+
+def test_samples_see_short_stretches_of_python() -> None:
+    """Between calls of C that let other threads run, though Python by itself would let this one run for 5 ms."""
+    before = sys.getswitchinterval()
+    with Samples(0.001) as samples:
+        for _ in range(100):
+            sum(range(50_000))  # which is the line of most of the time
+            time.sleep(0)
+    (line, *_) = by_line(samples.found)
+    file, _, number = line.line.partition(" ")[0].rpartition(":")
+    assert linecache.getline(file, int(number)).strip().startswith("sum(range(")
+    assert line.seconds > 0.5 * sum(sample.seconds for sample in samples.found)
+    assert sys.getswitchinterval() == before
 
 
 def test_samples_have_the_users_line() -> None:

@@ -24,7 +24,7 @@ from tests.support.paths import ROOT
 from xlamini import numpy as jnp, profiler
 from xlamini.inspection.page import page
 from xlamini.inspection.timing.page.content import FORM, VERSION, problems, time_content
-from xlamini.inspection.timing.page.snippets import types_in
+from xlamini.inspection.timing.page.snippets import types_in, types_of_programs
 from xlamini.inspection.timing.page.window import window
 from xlamini.inspection.timing.report import TimeReport
 from xlamini.inspection.timing.script.profile import ScriptProfile
@@ -177,6 +177,22 @@ def test_programs_say_how_to_inspect_them(saved: dict[str, Any]) -> None:
         program["command"],
     )
     assert program["snippet"].startswith('xlamini.inspect(step, measure=True)(*args).save("step.html")')
+
+
+def test_a_tree_is_no_argument_of_a_command_line(tmp_path: Path) -> None:
+    """It takes several arrays, and the names of functions may have letters of any language."""
+
+    @xlamini.jit
+    def größe(params: dict[str, Any], x: Any) -> Any:
+        return x @ params["w"] + params["b"]
+
+    with profiler.trace() as session:
+        größe({"w": jnp.ones((64, 64)), "b": jnp.ones(64)}, jnp.ones((64, 64))).block_until_ready()
+    session.save(tmp_path / "page.json")
+    programs = {it["name"]: it for it in json.loads((tmp_path / "page.json").read_text("utf-8"))["programs"]}
+    executables = session.programs
+    assert programs["jit_gr__e"]["place"].startswith(__file__)
+    assert types_of_programs(executables, {"jit_gr__e"}) == {}
 
 
 def test_findings_name_rows(script: ScriptProfile, saved: dict[str, Any]) -> None:

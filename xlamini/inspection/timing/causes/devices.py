@@ -24,7 +24,7 @@ def slow_device(trace: Trace) -> Iterator[TimeFinding]:
     """One device works longer than the others, which wait for it in a collective or at the end of the step."""
     by_program: dict[str, list[TimedKernel]] = {}
     for kernel in trace.kernels:
-        if not _is_collective(kernel):
+        if not _is_collective(kernel) and _is_of_several(kernel):
             by_program.setdefault(kernel.program, []).append(kernel)
     for kernels in by_program.values():
         yield from _slowest(kernels)
@@ -101,4 +101,10 @@ def copied_work(trace: Trace) -> Iterator[TimeFinding]:
 
 def _is_whole(kernel: TimedKernel) -> bool:
     shardings = kernel.of.in_shardings if kernel.of is not None else ()
-    return bool(shardings) and all(sharding.is_fully_replicated for sharding in shardings)
+    return bool(shardings) and all(sharding.is_fully_replicated for sharding in shardings) and _is_of_several(kernel)
+
+
+def _is_of_several(kernel: TimedKernel) -> bool:
+    """Whether a call runs on several devices, and not one call on each; a trace from files does not say."""
+    shardings = kernel.of.in_shardings if kernel.of is not None else ()
+    return not shardings or any(len(sharding.device_set) > 1 for sharding in shardings)

@@ -21,9 +21,14 @@ def functions_of_programs() -> dict[str, Function]:
 
 
 def types_of_programs(executables: Iterable[Any], wanted: set[str]) -> dict[str, list[str]]:
-    """The types of the arrays that programs take, by their names."""
-    modules = [module for executable in executables for module in executable.loaded.hlo_modules()]
-    return {module.name: types_in(module.to_string()) for module in modules if module.name in wanted}
+    """The types of the arrays that programs take, by their names; none of those that take trees, which have several."""
+    found: dict[str, list[str]] = {}
+    for executable in executables:
+        source = executable.source and executable.source()
+        if source is None or source.takes_arrays:
+            own = [module for module in executable.loaded.hlo_modules() if module.name in wanted]
+            found |= {module.name: types_in(module.to_string()) for module in own}
+    return found
 
 
 def types_in(text: str) -> list[str]:

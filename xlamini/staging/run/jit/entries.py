@@ -20,6 +20,7 @@ from xlamini.core.errors.frames import is_own, own_files, user_line
 from xlamini.core.events import TRACING, emit
 from xlamini.core.flags.config import recorder, under
 from xlamini.core.flags.jax_flags import explain_cache_misses
+from xlamini.core.pytree import treedef_is_leaf
 from xlamini.staging.compile.ledger import Cause, Compilation, Compilations, Function, add, compilations
 from xlamini.staging.run.jit.call_plan import CallPlan
 from xlamini.staging.run.jit.jit_options import Options
@@ -194,6 +195,11 @@ class ProgramSource:
         """The call that the program was compiled for; in place of captured arrays it has their types."""
         captured = self._jaxpr.in_avals[: self._captured]
         return TracedCall(Trace(self._jaxpr, captured, self._results, self.names()), *self._call)
+
+    @property
+    def takes_arrays(self) -> bool:
+        """Whether each argument is one array, and none is a tree of several."""
+        return all(treedef_is_leaf(each) for part in self._call[0].children() for each in part.children())
 
     def names(self) -> Sequence[str]:
         """The names of the arguments; their positions once the function is gone, unless they are kept."""
