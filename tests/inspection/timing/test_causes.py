@@ -1,6 +1,7 @@
 """Scripts with one planted cause each, which `python -m xlamini profile` finds first, and clean ones without any."""
 from __future__ import annotations
 
+import hashlib
 import linecache
 import os
 import subprocess
@@ -269,11 +270,11 @@ def steps(count: int, host: str, length: int, busy: int = 100) -> Planes:
 
 def test_samples_see_short_stretches_of_python() -> None:
     """Between calls of C that let other threads run, though Python by itself would let this one run for 5 ms."""
-    before = sys.getswitchinterval()
+    before, data = sys.getswitchinterval(), bytes(4096)
     with Samples(0.001) as samples:
         for _ in range(100):
             sum(range(50_000))  # which is the line of most of the time
-            time.sleep(0)
+            hashlib.sha256(data)  # which lets other threads run, but no other process, as sleep would
     (line, *_) = by_line(samples.found)
     file, _, number = line.line.partition(" ")[0].rpartition(":")
     assert linecache.getline(file, int(number)).strip().startswith("sum(range(")
