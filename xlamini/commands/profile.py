@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.read is not None:
         return _read(command, options)
     answer_jax()
-    inspects = options.page is not None and options.page.endswith(".html")
+    inspects = str(options.page).endswith(".html")
     profile = ScriptProfile(options.seconds, options.steps, lambda found: _report(found, options.page), inspects)
     atexit.register(_end, profile)  # which comes after the script's own handlers, as they are registered later
     profile.__enter__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from xlamini.inspection.page import checked_path, page, save
@@ -34,6 +35,10 @@ class TimeReport:
 
     def findings(self) -> TimeFindings:
         """What takes time and can be avoided, with shares of the time between the first kernel and the last."""
+        return self._found
+
+    @cached_property
+    def _found(self) -> TimeFindings:
         return worthwhile(of_trace(self.trace, self.trace.span, [*CAUSES, idle_between_programs]))
 
     def skew(self) -> Skew:

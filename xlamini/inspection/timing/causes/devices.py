@@ -88,7 +88,7 @@ def copied_work(trace: Trace) -> Iterator[TimeFinding]:
     """Each of several devices computes the same, as no argument is split over them."""
     by_program: dict[int, list[TimedKernel]] = {}
     for kernel in trace.kernels:
-        if kernel.of is not None and len(kernel.devices) >= _MORE_DEVICES and _is_whole(kernel):
+        if len(kernel.devices) >= _MORE_DEVICES and _is_whole(kernel):
             by_program.setdefault(id(kernel.of), []).append(kernel)
     for kernels in by_program.values():
         slowest, count = max(kernels, key=seconds_of), len(kernels[0].devices)

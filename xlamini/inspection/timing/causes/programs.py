@@ -165,12 +165,12 @@ def inserted_copies(trace: Trace) -> Iterator[TimeFinding]:
         stacks = kept[kernel.of] if kernel.of is not None else ()
         return "" if any(moves_stack(kernel, each) for each in stacks) else _inserted(kernel)
 
-    fastest: dict[str, float] = {}
+    fastest, lines = dict[str, float](), dict[int, str]()
     for kernel in trace.kernels:
-        line = line_of(kernel)
+        line = lines[id(kernel)] = line_of(kernel)
         fastest[line] = fastest.get(line, 0.0) + sum(kernel.devices.values())
     much = _MUCH * sum(fastest.values())
-    found = summed(trace, line_of, lambda line, kernels: (
+    found = summed(trace, lambda kernel: lines[id(kernel)], lambda line, kernels: (
         f"the compiler puts {len(kernels)} copies in at {line} ({', '.join(k.name for k in kernels[:3])}); "
         "xlamini.inspect shows which values they move: what two lines read in different orders, or change and keep"
     ))  # fmt: skip

@@ -15,7 +15,7 @@ from xlamini.inspection.timing.page.sources import Sources
 from xlamini.inspection.timing.page.window import TimeWindow, window
 from xlamini.inspection.timing.table import UNKNOWN_LINE, TimeRow
 from xlamini.inspection.timing.trace.events import KernelRun
-from xlamini.inspection.timing.trace.host import HostActivity
+from xlamini.inspection.timing.trace.host import HostActivity, place
 from xlamini.inspection.timing.trace.runs import Transfer
 from xlamini.inspection.timing.trace.trace import TimedKernel
 from xlamini.staging.compile.ledger import Function
@@ -117,7 +117,7 @@ class _Content:
 
     def _lines(self) -> dict[str, list[Any]]:
         timed = {row.name: row for row in self.report.table("line").rows}
-        waits = {} if self.script is None else {w.line.partition(" (")[0]: w for w in self.script.waits.lines()}
+        waits = {} if self.script is None else {place(w.line): w for w in self.script.waits.lines()}
         compiled = {} if self.script is None else _compiled_at(self.script)
         python, moved = ({}, {}) if self.script is None else (_python(self.script), _moved(self.script))
         said = [it.line for it in self.found if it.line]
@@ -149,7 +149,7 @@ class _Content:
         }  # fmt: skip
 
     def _host(self, shown: TimeWindow) -> dict[str, Any]:
-        """What the host and the copies of devices did, as far as it is in sight."""
+        """What the host and the copies of devices did, as far as it is in the window."""
         by_line = [] if self.script is None else self.script.recorded.activities
         found = _in_sight([*self.trace.host, *by_line, *map(_copy, self.trace.transfers)], shown)
         seen = sorted((it for lane in found.values() for it in lane), key=lambda it: it.start)
@@ -172,8 +172,10 @@ class _Content:
         if function is not None and _place(function) and row.name not in self.trace.of_library:
             shell = command(function, types, self.sources)
             known = {"place": _place(function), "command": shell, "snippet": snippet(function)}
-        of_page = {"page": link or None, "unwritten": why}
-        return {"name": row.name, "calls": row.calls, "seconds": round(row.seconds, 9), **known, **of_page}
+        return {
+            "name": row.name, "calls": row.calls, "seconds": round(row.seconds, 9), **known,
+            "page": link or None, "unwritten": why,
+        }  # fmt: skip
 
 
 def _key(it: KernelRun | TimedKernel, name: str) -> tuple[str, str, str]:
@@ -215,7 +217,7 @@ def _moved(script: ScriptProfile) -> dict[str, LineTransfers]:
     """What lines moved to a device, arrays of all types together."""
     found: dict[str, LineTransfers] = {}
     for it in script.transfers.lines():
-        line = it.line.partition(" (")[0]
+        line = place(it.line)
         other = found.get(line, it._replace(seconds=0.0, bytes=0))
         found[line] = other._replace(seconds=other.seconds + it.seconds, bytes=other.bytes + it.bytes)
     return found
@@ -249,7 +251,7 @@ def _timeline(shown: TimeWindow, numbers: Mapping[tuple[str, str, str], int]) ->
 
 
 def _in_sight(activities: Iterable[HostActivity], shown: TimeWindow) -> dict[str, list[HostActivity]]:
-    """Those that are in sight by lane, cut to what is, and of very many the first."""
+    """Those in the window by lane, cut to it, and of very many the first."""
     lanes: dict[str, list[HostActivity]] = {}
     for it in activities:
         start, end = max(it.start, shown.start), min(it.end, shown.end)

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from xlamini.analysis.lints.loops import python_loop
 from xlamini.analysis.lints.program import LintedProgram, bodies_of
 from xlamini.inspection.timing.causes.finding import LEAST_SHARE, TimeFinding
-from xlamini.inspection.timing.script.record import ScriptRecord, known_as, place
+from xlamini.inspection.timing.script.record import ScriptRecord, known_as
 from xlamini.inspection.timing.script.samples import LIBRARY, by_line
 from xlamini.inspection.timing.script.waits import LineWait
+from xlamini.inspection.timing.trace.host import place
 from xlamini.inspection.timing.trace.trace import EAGER
 from xlamini.inspection.units import shown
 from xlamini.staging.compile.ledger import Compilation, Function

@@ -15,7 +15,7 @@ from xlamini.inspection.timing.script.spans import LineSpan, python_spans
 from xlamini.inspection.timing.script.transfers import Transfers
 from xlamini.inspection.timing.script.waits import END, HostWaits, LineWait
 from xlamini.inspection.timing.table import TimeTable
-from xlamini.inspection.timing.trace.host import HostActivity
+from xlamini.inspection.timing.trace.host import HostActivity, place
 from xlamini.inspection.timing.trace.spans import Spans
 from xlamini.staging.compile.ledger import Compilation, Compilations, Function
 
@@ -60,14 +60,15 @@ class ScriptRecord:
 
     def rounds(self, wait: LineWait) -> int:
         """After how many calls a line has waited: reads of what has been computed before are one round."""
-        calls = [each.start * 1e-9 + self.began for each in self.report.trace.host if each.function]
-        return len({bisect_right(calls, start) for start in self._wait_starts[wait.line]}) if calls else wait.count
+        return len(self._rounds.get(wait.line, ())) if self._rounds else wait.count
 
     @cached_property
-    def _wait_starts(self) -> dict[str, list[float]]:
-        found: dict[str, list[float]] = {}
-        for span in self.waits.spans:
-            found.setdefault(span.line, []).append(span.start)
+    def _rounds(self) -> dict[str, set[int]]:
+        """By line, after how many calls each of its waits was; none if there is no call."""
+        calls = [each.start * 1e-9 + self.began for each in self.report.trace.host if each.function]
+        found: dict[str, set[int]] = {}
+        for span in self.waits.spans if calls else ():
+            found.setdefault(span.line, set()).add(bisect_right(calls, span.start))
         return found
 
     @cached_property
@@ -78,7 +79,7 @@ class ScriptRecord:
 
     def _activity(self, span: LineSpan, lane: str) -> HostActivity:
         start, end = ((when - self.began) * 1e9 for when in (span.start, span.end))
-        return HostActivity(span.what, "", start, end, lane, span.line.partition(" (")[0], span.bytes)
+        return HostActivity(span.what, "", start, end, lane, place(span.line), span.bytes)
 
     @cached_property
     def device(self) -> Spans:
@@ -167,11 +168,6 @@ def _divided(sample: FrameSample, share: float) -> list[FrameSample]:
         return [sample]
     own, call = sample.seconds * (1 - share), sample.seconds * share
     return [sample._replace(seconds=own), sample._replace(seconds=call, does=CALLS)]
-
-
-def place(line: str) -> str:
-    """`file:line` of `file:line (function)`."""
-    return line.partition(" (")[0]
 
 
 def known_as(function: Function, entry: Compilation) -> tuple[str, str]:

@@ -1,9 +1,9 @@
 """Which lines of the user's program the threads are at, sampled every few milliseconds.
 
 A sample counts for the time since the one before, so that a thread that does not let others run, as in a long call of
-NumPy, is not counted less for it. Meanwhile Python makes threads take turns more often: with its own five milliseconds,
-shorter stretches of Python would never be seen, as the sampler would only run in the calls of C after them. A sample
-takes microseconds, and it is told from its frames whether the line computes by itself or is in a call of the library.
+NumPy, is not counted less for it. Meanwhile Python's switch interval is shorter: with the usual five milliseconds, the
+sampler would get the GIL only in the calls of C that follow on shorter stretches of Python, and never see these. A
+sample takes microseconds, and its frames tell whether the line computes by itself or is in a call of the library.
 """
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from xlamini.core.errors.frames import own_files
 
 PERIOD = 0.005
 """Seconds between samples."""
-_TURN = 1e-4
-"""Seconds for which a thread runs while the sampler waits for its turn."""
+_SWITCH_INTERVAL = 1e-4
+"""Python's switch interval during sampling, in seconds, after which the sampler gets the GIL."""
 PYTHON, LIBRARY, COMPILING, MEASURED = "python", "library", "compiling", "measured"
 """What a thread does at a line: its own Python, or a call of the library, in which it compiles, or does what others
 measure: it waits for the device, or moves an array."""
@@ -58,15 +58,15 @@ class Samples:
         self._thread = threading.Thread(target=self._run, name="xlamini samples", daemon=True)
 
     def __enter__(self) -> Samples:
-        self._main, self._turn = threading.get_ident(), sys.getswitchinterval()
-        sys.setswitchinterval(min(_TURN, self._turn))
+        self._main, self._interval = threading.get_ident(), sys.getswitchinterval()
+        sys.setswitchinterval(min(_SWITCH_INTERVAL, self._interval))
         self._thread.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._end.set()
         self._thread.join()
-        sys.setswitchinterval(self._turn)
+        sys.setswitchinterval(self._interval)
 
     def _run(self) -> None:
         own, last, before = threading.get_ident(), time.perf_counter(), time.process_time()

@@ -27,6 +27,11 @@ class HostActivity(NamedTuple):
         return f"{self.kind} {self.function}".strip()
 
 
+def place(line: str) -> str:
+    """`file:line` of `file:line (function)`."""
+    return line.partition(" (")[0]
+
+
 def kind_of_activity(name: str) -> tuple[str, str] | None:
     """The kind and the function of an activity, whose event has this name; None for another event."""
     for beginning, word in _NAMES.items():

@@ -168,7 +168,7 @@ class Trace:
         """The programs of functions of the library that are called outside of jit."""
         return next(iter(self._sources.values())).of_library
 
-    @property
+    @cached_property
     def recorded(self) -> float:
         """The seconds of the first process's recording."""
         start, end = recorded(self.recordings[0].data)
